@@ -1,0 +1,102 @@
+package ingress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/oncehook/oncehook"
+)
+
+// HeaderDeadline makes a server answer a request whose header does not arrive
+// in time with 408, where net/http alone closes the connection without a word.
+//
+// Wrap the listener with Listen, and set ConnContext and Handler of the server
+// with Attach. OnTimeout is called for each such request.
+type HeaderDeadline struct {
+	OnTimeout func(peer net.Addr)
+}
+
+type headerConnKey struct{}
+
+// headerConn knows whether a request's header is being read: between requests,
+// once the first byte has come.
+type headerConn struct {
+	net.Conn
+	onTimeout func(net.Addr)
+
+	mu       sync.Mutex
+	handling bool
+	partial  bool
+}
+
+type headerListener struct {
+	net.Listener
+	onTimeout func(net.Addr)
+}
+
+// Listen wraps the server's listener.
+func (d HeaderDeadline) Listen(l net.Listener) net.Listener {
+	return headerListener{Listener: l, onTimeout: d.OnTimeout}
+}
+
+// Attach sets the server's ConnContext and wraps its handler.
+func (d HeaderDeadline) Attach(s *http.Server) {
+	next := s.Handler
+	s.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		return context.WithValue(ctx, headerConnKey{}, c)
+	}
+	s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c, ok := r.Context().Value(headerConnKey{}).(*headerConn); ok {
+			c.setHandling(true)
+			defer c.setHandling(false)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (l headerListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &headerConn{Conn: c, onTimeout: l.onTimeout}, nil
+}
+
+func (c *headerConn) setHandling(yes bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.handling, c.partial = yes, false
+}
+
+func (c *headerConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n > 0 && !c.handling {
+		c.partial = true
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) && c.partial && !c.handling {
+		c.partial = false
+		c.answer()
+	}
+	return n, err
+}
+
+// answer writes a whole response by hand: the server has given the request up.
+func (c *headerConn) answer() {
+	code := oncehook.CodeRequestTimeout
+	body := fmt.Sprintf(`{"type":"about:blank","code":%q,"title":%q,"status":%d,"detail":"the request's header did not arrive in time","retryable":true}`,
+		code, code.Title(), code.Status())
+	_ = c.SetWriteDeadline(time.Now().Add(time.Second))
+	_, _ = fmt.Fprintf(c.Conn, "HTTP/1.1 %d %s\r\nContent-Type: application/problem+json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
+		code.Status(), http.StatusText(code.Status()), len(body), body)
+	if c.onTimeout != nil {
+		c.onTimeout(c.RemoteAddr())
+	}
+}
