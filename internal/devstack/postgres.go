@@ -118,7 +118,7 @@ func startPostgres(ctx context.Context, cfg PostgresConfig, dir string) (*Postgr
 		}
 		proc, err := runPostmaster(ctx, cfg, home, bin, port)
 		if err == nil {
-			return &Postgres{dir: dir, dataDir: home.data, port: port, password: password, process: proc}, nil
+			return &Postgres{dir: home.dir, dataDir: home.data, port: port, password: password, process: proc}, nil
 		}
 		// Another program may have taken the free port in between.
 		if !errors.Is(err, errPortLost) || cfg.Port != 0 || attempt == postgresAttempts {
@@ -192,4 +192,13 @@ func (p *Postgres) Kill() error {
 		}
 		return true, nil
 	}))
+}
+
+// Remove kills the server and deletes its folder and its data, wherever that was put.
+func (p *Postgres) Remove() error {
+	err := p.Kill()
+	if parent := filepath.Dir(p.dataDir); parent != p.dir {
+		err = errors.Join(err, os.RemoveAll(parent))
+	}
+	return errors.Join(err, os.RemoveAll(p.dir))
 }

@@ -130,8 +130,6 @@ func TestPostgresRunsAsUserPostgresForRoot(t *testing.T) {
 	var said []string
 	cfg := PostgresConfig{Dir: dir, NoInstall: true, NoFsync: true, Progress: func(line string) { said = append(said, line) }}
 	p := start(t, cfg)
-	t.Cleanup(func() { require.NoError(t, os.RemoveAll(filepath.Dir(p.dataDir))) })
-
 	postgres, err := postgresAccount()
 	require.NoError(t, err)
 	info, err := os.Stat(fmt.Sprintf("/proc/%d", p.Pid()))
@@ -154,6 +152,10 @@ func TestPostgresRunsAsUserPostgresForRoot(t *testing.T) {
 	p = start(t, cfg)
 	require.DirExists(t, filepath.Join(filepath.Dir(first), "data.previous"))
 	require.Equal(t, 1, query[int](t, p.URL("postgres"), "SELECT 1"))
+
+	require.NoError(t, p.Remove())
+	require.NoDirExists(t, dir)
+	require.NoDirExists(t, filepath.Dir(first))
 }
 
 func TestPostgresOrphanOfAKilledParentDoesNotBlock(t *testing.T) {
