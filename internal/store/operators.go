@@ -80,11 +80,14 @@ func hashToken(token oncehook.Secret) ([]byte, bool) {
 }
 
 // Authenticate returns the operator of a token. The error is ErrUnauthenticated,
-// or that of a database that does not answer.
+// or wraps ErrAway.
 func (a *Admin) Authenticate(ctx context.Context, token oncehook.Secret) (Operator, error) {
 	hash, ok := hashToken(token)
 	if !ok {
 		return Operator{}, ErrUnauthenticated
+	}
+	if err := a.usable(ctx); err != nil {
+		return Operator{}, err
 	}
 	var o Operator
 	var stored []byte
@@ -98,7 +101,7 @@ func (a *Admin) Authenticate(ctx context.Context, token oncehook.Secret) (Operat
 		return Operator{}, ErrUnauthenticated
 	}
 	if err != nil {
-		return Operator{}, fmt.Errorf("look up the operator: %w", err)
+		return Operator{}, reading("look up the operator", err)
 	}
 	if subtle.ConstantTimeCompare(hash, stored) != 1 {
 		return Operator{}, ErrUnauthenticated

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -89,6 +88,9 @@ func (a *Admin) Events(ctx context.Context, scope Scope, filter EventFilter, pag
 // eventPage reads one page of the receipts that the conditions select. The
 // statement begins with the given WITH clause, if any.
 func (a *Admin) eventPage(ctx context.Context, with string, where *conditions, page Page) (EventPage, error) {
+	if err := a.usable(ctx); err != nil {
+		return EventPage{}, err
+	}
 	if page.Cursor != "" {
 		at, id, err := parseCursor(page.Cursor)
 		if err != nil {
@@ -100,11 +102,11 @@ func (a *Admin) eventPage(ctx context.Context, with string, where *conditions, p
 	rows, err := a.pool.Query(ctx, with+`SELECT `+eventColumns+` FROM receipts r`+where.clause()+`
 		ORDER BY r.received_at DESC, r.id DESC LIMIT @size`, where.args)
 	if err != nil {
-		return EventPage{}, fmt.Errorf("list events: %w", err)
+		return EventPage{}, reading("list events", err)
 	}
 	events, err := pgx.CollectRows(rows, pgx.RowToStructByName[EventView])
 	if err != nil {
-		return EventPage{}, fmt.Errorf("list events: %w", err)
+		return EventPage{}, reading("list events", err)
 	}
 	if len(events) <= page.Size {
 		return EventPage{Events: events}, nil

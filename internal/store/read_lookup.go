@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -29,6 +28,9 @@ type LookupSource struct {
 // are personal or because it is too long, is hashed again for every given source
 // and known tenant, up to maxLookupKeys of them.
 func (a *Admin) Lookup(ctx context.Context, scope Scope, q string, sources []LookupSource, page Page) (EventPage, error) {
+	if err := a.usable(ctx); err != nil {
+		return EventPage{}, err
+	}
 	keys, err := a.lookupKeys(ctx, scope, q, sources)
 	if err != nil {
 		return EventPage{}, err
@@ -85,11 +87,11 @@ func (a *Admin) knownTenants(ctx context.Context, scope Scope) ([]string, error)
 		WHERE tenant <> '' AND ($1 OR tenant = ANY($2)) ORDER BY tenant LIMIT $3`,
 		scope.allTenants(), nonNil(scope.Tenants), maxLookupTenants)
 	if err != nil {
-		return nil, fmt.Errorf("list tenants: %w", err)
+		return nil, reading("list tenants", err)
 	}
 	tenants, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
-		return nil, fmt.Errorf("list tenants: %w", err)
+		return nil, reading("list tenants", err)
 	}
 	return tenants, nil
 }

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -87,11 +86,17 @@ type TraceView struct {
 
 // Receipt reads one receipt, or ErrNotFound.
 func (a *Admin) Receipt(ctx context.Context, scope Scope, id uuid.UUID) (ReceiptView, error) {
+	if err := a.usable(ctx); err != nil {
+		return ReceiptView{}, err
+	}
 	return readReceipt(ctx, a.pool, scope, id)
 }
 
 // Trace reads the whole chain of one event from one snapshot, or ErrNotFound.
 func (a *Admin) Trace(ctx context.Context, scope Scope, id uuid.UUID) (TraceView, error) {
+	if err := a.usable(ctx); err != nil {
+		return TraceView{}, err
+	}
 	var t TraceView
 	err := pgx.BeginTxFunc(ctx, a.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		var err error
@@ -99,29 +104,32 @@ func (a *Admin) Trace(ctx context.Context, scope Scope, id uuid.UUID) (TraceView
 			return err
 		}
 		if t.Decisions, err = readDecisions(ctx, tx, t.Receipt); err != nil {
-			return fmt.Errorf("read decisions: %w", err)
+			return reading("read decisions", err)
 		}
 		if t.Transitions, err = collect[TransitionView](ctx, tx, `
 			SELECT from_state, to_state, at, cause, actor, version, run_no, detail
 			FROM receipt_history WHERE receipt_id = $1 ORDER BY version`, id); err != nil {
-			return fmt.Errorf("read transitions: %w", err)
+			return reading("read transitions", err)
 		}
 		if t.Outbox, err = collect[OutboxView](ctx, tx, `
 			SELECT id, kind, run_no, due_at, claims, last_error, alert, dispatched_at, run_id, created_at
 			FROM outbox WHERE receipt_id = $1 ORDER BY id`, id); err != nil {
-			return fmt.Errorf("read outbox: %w", err)
+			return reading("read outbox", err)
 		}
 		if t.Actions, err = readActions(ctx, tx, id); err != nil {
-			return fmt.Errorf("read actions: %w", err)
+			return reading("read actions", err)
 		}
 		return nil
 	})
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrNotFound), errors.Is(err, ErrAway):
 		return TraceView{}, err
+	case err != nil:
+		return TraceView{}, reading("read the trace", err)
 	}
 	// Outside the transaction: a key may need a connection of its own.
 	if err := a.openResults(ctx, t.Receipt, t.Actions); err != nil {
-		return TraceView{}, fmt.Errorf("open results: %w", err)
+		return TraceView{}, reading("open results", err)
 	}
 	if len(t.Decisions) > maxDecisions {
 		t.Decisions, t.Truncated = t.Decisions[:maxDecisions], true
@@ -154,14 +162,14 @@ func readReceipt(ctx context.Context, q querier, scope Scope, id uuid.UUID) (Rec
 			 ORDER BY o.id DESC LIMIT 1) AS run_id
 		FROM receipts r LEFT JOIN delivery_counts d ON d.receipt_id = r.id`+where.clause(), where.args)
 	if err != nil {
-		return ReceiptView{}, fmt.Errorf("read the receipt: %w", err)
+		return ReceiptView{}, reading("read the receipt", err)
 	}
 	receipt, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[ReceiptView])
 	if errors.Is(err, pgx.ErrNoRows) {
 		return ReceiptView{}, ErrNotFound
 	}
 	if err != nil {
-		return ReceiptView{}, fmt.Errorf("read the receipt: %w", err)
+		return ReceiptView{}, reading("read the receipt", err)
 	}
 	return receipt, nil
 }
