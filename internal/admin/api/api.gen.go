@@ -14,8 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"encoding/json"
-
 	"github.com/labstack/echo/v4"
 	"github.com/oapi-codegen/runtime"
 	openapi_types "github.com/oapi-codegen/runtime/types"

@@ -1,0 +1,79 @@
+// Package admin is the operators' side of oncehook: the admin API, spec first.
+//
+// openapi.yaml is the source; package api is generated from it. Whoever has no
+// valid token learns nothing, not even which paths exist, but for the four
+// paths that a balancer and a metrics scraper need.
+package admin
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/url"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/oncehook/oncehook/internal/admin/api"
+	"github.com/oncehook/oncehook/internal/store"
+)
+
+// Config is what New needs.
+type Config struct {
+	Store *store.Admin
+	// Ready says why the process should get no traffic, or nil. PostgreSQL being
+	// away is no reason. Defaults to always ready.
+	Ready func(context.Context) error
+	// Metrics serves /metrics. Defaults to an empty answer.
+	Metrics http.Handler
+	// TemporalUI is the base URL of Temporal's UI, or "" when there is none.
+	TemporalUI string
+	// Namespace is the Temporal namespace. Defaults to "default".
+	Namespace string
+	// Sources are the configured sources: whose hashed ids a look-up can find.
+	Sources []store.LookupSource
+	// Log defaults to slog.Default.
+	Log *slog.Logger
+}
+
+// server implements the generated api.StrictServerInterface.
+type server struct {
+	Config
+}
+
+// New returns the handler of the admin API.
+func New(c Config) (http.Handler, error) {
+	if c.Store == nil {
+		return nil, errors.New("admin: no store")
+	}
+	if c.Ready == nil {
+		c.Ready = func(context.Context) error { return nil }
+	}
+	if c.Metrics == nil {
+		c.Metrics = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+	}
+	if c.Namespace == "" {
+		c.Namespace = "default"
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	if c.TemporalUI != "" {
+		if u, err := url.Parse(c.TemporalUI); err != nil || u.Host == "" {
+			return nil, errors.New("admin: the URL of the Temporal UI is not absolute")
+		}
+	}
+	document, err := Document()
+	if err != nil {
+		return nil, err
+	}
+	s := &server{Config: c}
+	e := echo.New()
+	e.HTTPErrorHandler = s.problem
+	// Before routing: an unknown path must not answer otherwise than a known one.
+	e.Pre(s.authenticate)
+	api.RegisterHandlers(e, api.NewStrictHandler(s, nil))
+	e.GET(pathDocument, func(c echo.Context) error { return c.Blob(http.StatusOK, echo.MIMEApplicationJSON, document) })
+	e.GET(pathMetrics, echo.WrapHandler(c.Metrics))
+	return e, nil
+}
