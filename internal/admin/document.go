@@ -4,7 +4,9 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"net/http"
 
+	"github.com/labstack/echo/v4"
 	"go.yaml.in/yaml/v4"
 )
 
@@ -22,4 +24,12 @@ func Document() ([]byte, error) {
 		return nil, fmt.Errorf("encode the OpenAPI document: %w", err)
 	}
 	return encoded, nil
+}
+
+func serveDocument(c echo.Context) error {
+	document, err := Document()
+	if err != nil {
+		return err
+	}
+	return c.Blob(http.StatusOK, echo.MIMEApplicationJSON, document)
 }

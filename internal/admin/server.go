@@ -7,10 +7,8 @@ package admin
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net/http"
-	"net/url"
 
 	"github.com/labstack/echo/v4"
 
@@ -42,10 +40,7 @@ type server struct {
 }
 
 // New returns the handler of the admin API.
-func New(c Config) (http.Handler, error) {
-	if c.Store == nil {
-		return nil, errors.New("admin: no store")
-	}
+func New(c Config) http.Handler {
 	if c.Ready == nil {
 		c.Ready = func(context.Context) error { return nil }
 	}
@@ -58,22 +53,13 @@ func New(c Config) (http.Handler, error) {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
-	if c.TemporalUI != "" {
-		if u, err := url.Parse(c.TemporalUI); err != nil || u.Host == "" {
-			return nil, errors.New("admin: the URL of the Temporal UI is not absolute")
-		}
-	}
-	document, err := Document()
-	if err != nil {
-		return nil, err
-	}
 	s := &server{Config: c}
 	e := echo.New()
 	e.HTTPErrorHandler = s.problem
 	// Before routing: an unknown path must not answer otherwise than a known one.
 	e.Pre(s.authenticate)
 	api.RegisterHandlers(e, api.NewStrictHandler(s, nil))
-	e.GET(pathDocument, func(c echo.Context) error { return c.Blob(http.StatusOK, echo.MIMEApplicationJSON, document) })
+	e.GET(pathDocument, serveDocument)
 	e.GET(pathMetrics, echo.WrapHandler(c.Metrics))
-	return e, nil
+	return e
 }
