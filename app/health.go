@@ -1,0 +1,49 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/oncehook/oncehook/internal/store"
+)
+
+var errStopping = errors.New("shutting down")
+
+// readyFunc fails during shutdown and while the schema is unusable. PostgreSQL
+// being away is not a failure: handshakes, 401 and 503 are still answered here,
+// and another process could do no better.
+func (s *Server) readyFunc(schema func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if s.stopping.Load() {
+			return errStopping
+		}
+		var unusable *store.SchemaError
+		if err := schema(ctx); errors.As(err, &unusable) {
+			return unusable
+		}
+		return nil
+	}
+}
+
+// withHealth adds /livez and /readyz to the ingress, for balancers that see only it.
+func (s *Server) withHealth(next http.Handler, ready func(context.Context) error) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		if err := ready(r.Context()); err != nil {
+			answer(w, http.StatusServiceUnavailable, err.Error())
+			return
+		}
+		answer(w, http.StatusOK, "ok")
+	})
+	mux.Handle("/", next)
+	return mux
+}
+
+func answer(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(text + "\n"))
+}

@@ -1,0 +1,244 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/oncehook/oncehook"
+	"github.com/oncehook/oncehook/ingress"
+	"github.com/oncehook/oncehook/internal/admin"
+	"github.com/oncehook/oncehook/internal/store"
+)
+
+// The listeners that Serve can be restricted to.
+const (
+	OnlyIngress = "ingress"
+	OnlyAdmin   = "admin"
+)
+
+const (
+	ingressConns = 8 // one flusher, the rest for refusals, look-ups and probes
+	adminConns   = 4
+
+	headerTimeout = 5 * time.Second
+	idleTimeout   = 90 * time.Second
+	writeTimeout  = 60 * time.Second
+	headerBytes   = 64 << 10
+	stopTimeout   = 8 * time.Second
+)
+
+// Server is the running ingress and admin listeners.
+type Server struct {
+	app      *App
+	ingress  *listening
+	admin    *listening
+	stores   []interface{ Close() }
+	group    *errgroup.Group
+	stopping atomic.Bool
+}
+
+type listening struct {
+	server   *http.Server
+	listener net.Listener
+}
+
+func (l *listening) url() string {
+	if l == nil {
+		return ""
+	}
+	return "http://" + l.listener.Addr().String()
+}
+
+// Serve runs the listeners until ctx ends, then stops them gracefully. only is
+// "", OnlyIngress or OnlyAdmin.
+func (a *App) Serve(ctx context.Context, only string) error {
+	s, err := a.StartServe(ctx, only)
+	if err != nil {
+		return err
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- s.Wait() }()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.drain+stopTimeout)
+	defer cancel()
+	return s.Stop(stop)
+}
+
+// StartServe returns once the listeners accept connections. PostgreSQL need not
+// be there: deliveries are then answered 503 and forgeries 401.
+func (a *App) StartServe(ctx context.Context, only string) (*Server, error) {
+	s := &Server{app: a, group: &errgroup.Group{}}
+	err := s.open(ctx, only)
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	for _, l := range []*listening{s.ingress, s.admin} {
+		if l == nil {
+			continue
+		}
+		s.group.Go(func() error {
+			if err := l.server.Serve(l.listener); !errors.Is(err, http.ErrServerClosed) {
+				return fmt.Errorf("serve %s: %w", l.listener.Addr(), err)
+			}
+			return nil
+		})
+	}
+	return s, nil
+}
+
+func (s *Server) open(ctx context.Context, only string) error {
+	var in *store.Ingress
+	if only != OnlyAdmin {
+		var err error
+		if in, err = store.OpenIngress(ctx, s.app.storeOptions("ingress", ingressConns)); err != nil {
+			return fmt.Errorf("open the ingress's database: %w", err)
+		}
+		s.stores = append(s.stores, in)
+		in.OnAccepted(s.app.accepted)
+		handler, err := s.app.ingressHandler(in)
+		if err != nil {
+			return err
+		}
+		if err := s.app.metrics.ObserveAcceptQueue(func(context.Context) (int64, error) { return int64(in.Stats().Queued), nil }); err != nil {
+			return err
+		}
+		deadline := ingress.HeaderDeadline{OnTimeout: func(peer net.Addr) {
+			in.Count("", oncehook.Rejected, string(oncehook.CodeRequestTimeout), addrOf(peer))
+		}}
+		if s.ingress, err = listen(ctx, s.app.settings.Ingress.Addr, s.withHealth(handler, s.readyFunc(in.Schema)), &deadline); err != nil {
+			return err
+		}
+		s.app.log.InfoContext(ctx, "ingress listens", "url", s.ingress.url())
+	}
+	if only != OnlyIngress {
+		ad, err := store.OpenAdmin(ctx, s.app.storeOptions("admin", adminConns))
+		if err != nil {
+			return fmt.Errorf("open the admin's database: %w", err)
+		}
+		s.stores = append(s.stores, ad)
+		ready := s.readyFunc(ad.Schema)
+		if s.admin, err = listen(ctx, s.app.settings.Admin.Addr, s.app.adminHandler(ad, ready), nil); err != nil {
+			return err
+		}
+		s.app.log.InfoContext(ctx, "admin listens", "url", s.admin.url())
+	}
+	return nil
+}
+
+func (a *App) ingressHandler(in *store.Ingress) (http.Handler, error) {
+	sources := make([]ingress.Source, 0, len(a.settings.Sources))
+	for _, c := range a.settings.Sources {
+		provider, err := a.parts.Provider(c.Provider, oncehook.Source{Name: c.Name, Principals: c.Principals, Fields: c.Fields})
+		if err != nil {
+			return nil, fmt.Errorf("source %s: %w", c.Name, err)
+		}
+		sources = append(sources, ingress.Source{
+			Name: c.Name, Kind: c.Provider, Provider: provider, Types: c.Types,
+			DefaultTenant: c.DefaultTenant, PersonalIDs: c.PersonalIDs,
+			BodyLimit: c.Limits.Body, Rate: c.Limits.Rate, Burst: c.Limits.Burst, Retention: c.Retention,
+		})
+	}
+	return ingress.New(ingress.Config{
+		Store: in, Keyring: a.keys, Sources: sources, Routes: a.parts.Routes,
+		PublicURL: a.settings.Ingress.PublicURL, TrustedProxies: a.settings.Ingress.TrustedProxies,
+		Now: a.now, Log: a.log, Metrics: a.metrics,
+	})
+}
+
+func (a *App) adminHandler(ad *store.Admin, ready func(context.Context) error) http.Handler {
+	namespace := a.settings.Temporal.Namespace
+	if namespace == "" {
+		namespace = "default"
+	}
+	return admin.New(admin.Config{
+		Store: ad, Ready: ready, Metrics: a.metrics.Handler(),
+		TemporalUI: a.settings.Temporal.UIURL, Namespace: namespace, Log: a.log,
+	})
+}
+
+func listen(ctx context.Context, addr string, handler http.Handler, deadline *ingress.HeaderDeadline) (*listening, error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", addr, err)
+	}
+	server := &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: headerTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    headerBytes,
+	}
+	if deadline != nil {
+		deadline.Attach(server)
+		l = deadline.Listen(l)
+	}
+	return &listening{server: server, listener: l}, nil
+}
+
+// IngressURL is where the ingress really listens; "" when it does not.
+func (s *Server) IngressURL() string { return s.ingress.url() }
+
+// AdminURL is where the admin API really listens; "" when it does not.
+func (s *Server) AdminURL() string { return s.admin.url() }
+
+// Wait returns when the listeners have ended, with the first failure.
+func (s *Server) Wait() error { return s.group.Wait() }
+
+// Stop makes /readyz fail, waits the drain period, finishes the requests in
+// flight and closes the pools.
+func (s *Server) Stop(ctx context.Context) error {
+	s.stopping.Store(true)
+	if s.app.drain > 0 {
+		select {
+		case <-time.After(s.app.drain):
+		case <-ctx.Done():
+		}
+	}
+	var err error
+	for _, l := range []*listening{s.ingress, s.admin} {
+		if l == nil {
+			continue
+		}
+		if stopErr := l.server.Shutdown(ctx); stopErr != nil {
+			err = errors.Join(err, stopErr, l.server.Close())
+		}
+	}
+	err = errors.Join(err, s.group.Wait())
+	s.close()
+	return err
+}
+
+func (s *Server) close() {
+	for _, l := range []*listening{s.ingress, s.admin} {
+		if l != nil {
+			_ = l.listener.Close()
+		}
+	}
+	for _, opened := range s.stores {
+		opened.Close()
+	}
+}
+
+func addrOf(a net.Addr) netip.Addr {
+	if tcp, ok := a.(*net.TCPAddr); ok {
+		return tcp.AddrPort().Addr().Unmap()
+	}
+	host, _, _ := strings.Cut(a.String(), ":")
+	addr, _ := netip.ParseAddr(host)
+	return addr
+}
