@@ -60,9 +60,12 @@ func waitLock(ctx context.Context, path string, onWait func()) (*fileLock, error
 	return lock, err
 }
 
-// release gives the lock up. The file stays: removing it would let two processes lock two files of one name.
+// release gives the lock up; a nil lock is none. The file stays: removing it would let two processes lock two files of
+// one name.
 func (l *fileLock) release() {
-	l.file.Close()
+	if l != nil {
+		l.file.Close()
+	}
 }
 
 // flock retries when a signal interrupts the call.

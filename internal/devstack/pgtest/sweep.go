@@ -13,7 +13,7 @@ const dirPrefix = "oncehook-pgtest-"
 
 const (
 	sharedMemory = "/dev/shm" // a file system in memory, on Linux
-	enoughMemory = 2 << 30 // bytes; containers often have no more than 64 MiB
+	enoughMemory = 2 << 30    // bytes; containers often have no more than 64 MiB
 )
 
 // scratch returns the folder for servers: in memory where there is enough of it, because a database is some 300 files
