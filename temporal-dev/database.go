@@ -22,14 +22,11 @@ import (
 // to one server version. This table of ours in the file says to which.
 const createVersionTable = `CREATE TABLE temporal_dev (server_version TEXT NOT NULL, created_at TEXT NOT NULL)`
 
-// prepareDatabase makes the file ready for the server: it creates the schema in a new
-// file, in one transaction, so that a kill leaves either nothing or a whole schema, and
-// refuses a file that is not SQLite, not ours, of another server version, or not writable.
-// A refused file is left as it is.
+// prepareDatabase makes a file that checkFile let pass ready for the server. It creates the
+// schema in a new file, in one transaction, so that a kill leaves either nothing or a whole
+// schema, and refuses a file that is not ours, of another server version, or not writable;
+// such a file keeps its content.
 func prepareDatabase(ctx context.Context, filename string) error {
-	if err := checkFile(filename); err != nil {
-		return err
-	}
 	db, err := sql.Open("sqlite", "file:"+sqlitePath(filename)+"?mode=rwc&_pragma=busy_timeout=5000")
 	if err != nil {
 		return fmt.Errorf("open database file %s: %w", filename, err)
@@ -154,6 +151,17 @@ func checkWritable(ctx context.Context, db *sql.DB, filename string) error {
 		}
 	}
 	return nil
+}
+
+// checkpoint moves the write-ahead log of a stopped server into the file, so that the file
+// alone can be copied. Without it nothing is lost: the next start reads the log.
+func checkpoint(filename string) {
+	db, err := sql.Open("sqlite", "file:"+sqlitePath(filename)+"?mode=rw&_pragma=busy_timeout=500")
+	if err != nil {
+		return
+	}
+	defer func() { _ = db.Close() }()
+	_, _ = db.Exec("PRAGMA wal_checkpoint(TRUNCATE)")
 }
 
 // sqlitePath escapes what has a meaning in a SQLite URI, so that a file is used as named.

@@ -13,6 +13,7 @@ import (
 
 	"go.temporal.io/server/common/authorization"
 	"go.temporal.io/server/common/config"
+	"go.temporal.io/server/common/log"
 	"go.temporal.io/server/temporal"
 )
 
@@ -33,9 +34,12 @@ func serve(o options, stdout io.Writer) error {
 	}
 	defer reserved.release()
 	if o.DBFilename != "" {
-		// The file is one file whatever the URI rules make of a leading slash or a relative path.
+		// A SQLite URI reads a path with two leading slashes as a host.
 		if o.DBFilename, err = filepath.Abs(o.DBFilename); err != nil {
 			return fmt.Errorf("database file: %w", err)
+		}
+		if err := checkFile(o.DBFilename); err != nil {
+			return err
 		}
 		lock, err := lockFile(o.DBFilename)
 		if err != nil {
@@ -53,23 +57,31 @@ func serve(o options, stdout io.Writer) error {
 	// The server opens its listeners as it is created.
 	reserved.release()
 	door := &gate{}
-	server, err := newServer(o, reserved.ports, store, door)
+	logger := newLogger(o.LogLevel, o.LogFormat)
+	server, err := newServer(o, reserved.ports, store, door, logger)
 	if err != nil {
 		return fmt.Errorf("create server: %w", err)
 	}
 	if err := server.Start(); err != nil {
 		return fmt.Errorf("start server: %w", err)
 	}
-	err = runUntil(ctx, o, reserved.ports, door, stdout)
+	err = runUntil(ctx, o, reserved.ports, stdout, func() {
+		door.open.Store(true)
+		logger.settled(true)
+	})
+	logger.settled(false)
 	stop(server)
+	if o.DBFilename != "" {
+		checkpoint(o.DBFilename)
+	}
 	if ctx.Err() != nil {
 		return nil
 	}
 	return err
 }
 
-// runUntil takes the started server to readiness, opens the door, and waits for ctx to end.
-func runUntil(ctx context.Context, o options, p ports, door *gate, stdout io.Writer) error {
+// runUntil takes the started server to readiness, calls settled, and waits for ctx to end.
+func runUntil(ctx context.Context, o options, p ports, stdout io.Writer, settled func()) error {
 	ready := "temporal-dev ready: frontend " + address(o.IP, p.Frontend)
 	if !o.Headless {
 		ui := newUI(o.IP, p)
@@ -84,7 +96,7 @@ func runUntil(ctx context.Context, o options, p ports, door *gate, stdout io.Wri
 	if err := finishSetup(ctx, address(o.IP, p.Frontend), o); err != nil {
 		return err
 	}
-	door.open.Store(true)
+	settled()
 	if _, err := fmt.Fprintln(stdout, ready); err != nil {
 		return fmt.Errorf("report readiness: %w", err)
 	}
@@ -92,8 +104,7 @@ func runUntil(ctx context.Context, o options, p ports, door *gate, stdout io.Wri
 	return nil
 }
 
-func newServer(o options, p ports, store *config.SQL, door *gate) (temporal.Server, error) {
-	logger := newLogger(o.LogLevel, o.LogFormat)
+func newServer(o options, p ports, store *config.SQL, door *gate, logger log.Logger) (temporal.Server, error) {
 	conf := serverConfig(o.IP, p, store)
 	authorizer, err := authorization.GetAuthorizerFromConfig(&conf.Global.Authorization)
 	if err != nil {
