@@ -158,6 +158,19 @@ func TestPostgresRunsAsUserPostgresForRoot(t *testing.T) {
 	require.NoDirExists(t, filepath.Dir(first))
 }
 
+func TestOnlyTemporaryDataIsSweptFromElsewhere(t *testing.T) {
+	root, existing := t.TempDir(), t.TempDir()
+	for name, wanted := range map[string]string{
+		"ended": filepath.Join(os.TempDir(), "no-such-test", "postgres"), "running": existing, "home": "/no-such-home/.dev/postgres",
+	} {
+		write(t, filepath.Join(root, name, wantedFile), wanted+"\n")
+	}
+	sweepElsewhere(root)
+	require.NoDirExists(t, filepath.Join(root, "ended"))
+	require.DirExists(t, filepath.Join(root, "running"))
+	require.DirExists(t, filepath.Join(root, "home"))
+}
+
 func TestPostgresOrphanOfAKilledParentDoesNotBlock(t *testing.T) {
 	dir := clusterDir(t)
 	parent := exec.Command(os.Args[0])
