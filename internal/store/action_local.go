@@ -1,0 +1,141 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/oncehook/oncehook"
+)
+
+// localIdle ends an effect's transaction that does nothing for so long, as a
+// paused process does; its rows are then free for the next attempt.
+const localIdle = 30 * time.Second
+
+// LocalFunc is a Local effect. What it does through tx commits together with
+// its action, or not at all. result is stored, encrypted.
+type LocalFunc func(ctx context.Context, tx pgx.Tx) (result []byte, err error)
+
+// RunLocal attempts a Local action: the effect, the action's end and the audit
+// row in one transaction. An Ignore or Superseded outcome of fn is recorded in
+// the same way, without what fn wrote, and returned. Any other error of fn
+// leaves no trace and is returned; FailAction records it. ErrFenced means that
+// the attempt is too late, ErrCommitUnknown that the next claim must find out.
+func (s *Work) RunLocal(ctx context.Context, c Claim, fn LocalFunc) error {
+	// Before the transaction: a key may need a connection of its own.
+	key, keyID, err := s.dataKey(ctx, c.Event.Tenant)
+	if err != nil {
+		return fmt.Errorf("run %s: %w", c.Name, err)
+	}
+	tx, err := s.beginLocal(ctx, c)
+	if err != nil {
+		return fmt.Errorf("run %s: %w", c.Name, err)
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
+
+	result, failure := fn(ctx, tx)
+	end := localEnd{state: oncehook.ActionDone, word: WordOK, savepoint: "RELEASE SAVEPOINT effect"}
+	switch outcome, ok := oncehook.AsOutcome(failure); {
+	case failure == nil && len(result) > MaxResult:
+		return fmt.Errorf("run %s: %w", c.Name, ErrResultTooLarge)
+	case failure == nil:
+		if end.result, err = key.Seal(result, resultAAD(c.Event.Tenant, c.ActionID)); err != nil {
+			return fmt.Errorf("run %s: %w", c.Name, err)
+		}
+		end.keyID = &keyID
+	case ok && outcome.Kind == oncehook.OutcomeIgnore:
+		end.word, end.reason, end.savepoint = WordIgnored, outcome.Reason, "ROLLBACK TO SAVEPOINT effect"
+	case ok && outcome.Kind == oncehook.OutcomeSuperseded:
+		end.state, end.word, end.reason, end.savepoint = oncehook.ActionSuperseded, string(oncehook.ActionSuperseded), outcome.Reason,
+			"ROLLBACK TO SAVEPOINT effect"
+	default:
+		return failure
+	}
+	if err := s.endLocal(ctx, tx, c, end); err != nil {
+		return fmt.Errorf("run %s: %w", c.Name, err)
+	}
+	return failure
+}
+
+// beginLocal opens the transaction and holds the action's row, so that nobody
+// can take the action over before it ends.
+func (s *Work) beginLocal(ctx context.Context, c Claim) (pgx.Tx, error) {
+	tx, err := s.effects.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var fence int64
+	batch := &pgx.Batch{}
+	batch.Queue(`SELECT set_config('idle_in_transaction_session_timeout', $1, true)`, milliseconds(localIdle))
+	batch.Queue(`
+		SELECT claim FROM oncehook.actions
+		WHERE receipt_id = $1 AND name = $2 AND epoch = $3 AND state = 'running' FOR NO KEY UPDATE`, c.ReceiptID, c.Name, c.Epoch)
+	batch.Queue(`SAVEPOINT effect`)
+	results := tx.SendBatch(ctx, batch)
+	_, err = results.Exec()
+	if err == nil {
+		err = results.QueryRow().Scan(&fence)
+	}
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = ErrFenced
+	}
+	err = errors.Join(err, results.Close())
+	if err == nil && fence != c.Fence {
+		err = ErrFenced
+	}
+	if err != nil {
+		_ = tx.Rollback(context.WithoutCancel(ctx))
+		return nil, err
+	}
+	return tx, nil
+}
+
+type localEnd struct {
+	state     oncehook.ActionState
+	word      string
+	reason    string
+	result    []byte
+	keyID     *int64
+	savepoint string
+}
+
+// evidence is the end as the audit names it.
+func (e localEnd) evidence() string {
+	if e.word == WordIgnored {
+		return string(oncehook.StateIgnored)
+	}
+	return string(e.state)
+}
+
+func (s *Work) endLocal(ctx context.Context, tx pgx.Tx, c Claim, end localEnd) error {
+	if tx.Conn().PgConn().IsBusy() {
+		return errors.New("the effect left a query's rows open")
+	}
+	batch := &pgx.Batch{}
+	batch.Queue(end.savepoint)
+	batch.Queue(`
+		UPDATE oncehook.actions SET state = $5, outcome = $6, reason = NULLIF($7, ''), result_key_id = $8, result = $9,
+			lease_until = NULL, next_attempt_at = NULL, waits_for = NULL, wait_until = NULL, changed_at = $10
+		WHERE receipt_id = $1 AND name = $2 AND epoch = $3 AND claim = $4 AND state = 'running'`,
+		c.ReceiptID, c.Name, c.Epoch, c.Fence, end.state, end.word, cleanText(end.reason), end.keyID, end.result, s.now())
+	batch.Queue(actionAudit, s.audit(c, end.evidence(), end.reason))
+	results := tx.SendBatch(ctx, batch)
+	_, err := results.Exec()
+	if err == nil {
+		tag, updateErr := results.Exec()
+		err = updateErr
+		if err == nil && tag.RowsAffected() != 1 {
+			err = ErrFenced
+		}
+	}
+	if err = errors.Join(err, results.Close()); err != nil {
+		return err
+	}
+	if err := tx.Commit(ctx); err != nil {
+		return fmt.Errorf("%w: %w", ErrCommitUnknown, err)
+	}
+	return nil
+}
