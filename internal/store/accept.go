@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/google/uuid"
 
@@ -13,6 +14,13 @@ import (
 // ErrUnavailable says that the event could not be recorded now, or that nobody
 // knows whether it was. It is answered by 503, never by 2xx: a retry settles it.
 var ErrUnavailable = errors.New("the event could not be recorded now")
+
+func unavailable(why string, cause error) error {
+	if cause == nil {
+		return fmt.Errorf("%w: %s", ErrUnavailable, why)
+	}
+	return fmt.Errorf("%w: %s: %w", ErrUnavailable, why, brief(cause))
+}
 
 // Retention classes as they are stored.
 const (
@@ -33,12 +41,13 @@ const ActorSystem = "oncehook"
 type Candidate struct {
 	Key oncehook.Key
 	// ReceiptID becomes the receipt's id if this is the event's first copy; it
-	// is this delivery's own id in any case.
+	// is this delivery's own id in any case, and never used twice.
 	ReceiptID     uuid.UUID
 	CorrelationID uuid.UUID
 	Source        string
 	// Event has its Tenant filled, and as ID what may be stored.
-	Event        oncehook.Event
+	Event oncehook.Event
+	// Fingerprints are those of keyring.Fingerprints, the one to store first.
 	Fingerprints []keyring.Fingerprint
 	// Workflow is the workflow type to start; "" ends the receipt as ignored.
 	Workflow string
@@ -63,7 +72,63 @@ type AcceptResult struct {
 }
 
 // Accept records a unit of candidates, one request's events, in one transaction
-// that it may share with other units, and returns after its COMMIT.
-func (s *Ingress) Accept(_ context.Context, _ []Candidate) ([]AcceptResult, error) {
-	return nil, ErrUnavailable
+// that it may share with other units, and returns after its COMMIT, with a result
+// for each candidate in order. Concurrent copies of an event, in whatever process,
+// wait for the first one's COMMIT.
+//
+// Its error is a *oncehook.Refusal for a candidate that cannot be stored as it
+// is, else it wraps ErrUnavailable; then nothing is known about the unit. A
+// caller that goes away does not undo its unit.
+func (s *Ingress) Accept(ctx context.Context, candidates []Candidate) ([]AcceptResult, error) {
+	if len(candidates) == 0 {
+		return nil, nil
+	}
+	for i := range candidates {
+		if err := storableCandidate(&candidates[i]); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.gate.check(ctx); err != nil {
+		return nil, unavailable("the schema", err)
+	}
+	u, err := s.seal(ctx, candidates)
+	if err != nil {
+		return nil, unavailable("encryption", err)
+	}
+	s.inFlight.add(u)
+	if !s.units.add(u) {
+		s.inFlight.remove(u)
+		return nil, unavailable("the queue is full or closed", nil)
+	}
+	select {
+	case <-u.done:
+		return u.results, u.err
+	case <-ctx.Done():
+		return nil, unavailable("the caller went away", ctx.Err())
+	}
+}
+
+// seal encrypts the bodies here, on the caller's goroutine, so that neither a
+// large body nor a tenant's first key holds up the others.
+func (s *Ingress) seal(ctx context.Context, candidates []Candidate) (*unit, error) {
+	u := &unit{deliveries: make([]delivery, len(candidates)), done: make(chan struct{})}
+	for i := range candidates {
+		c := &candidates[i]
+		key, id, err := s.dataKey(ctx, c.Event.Tenant)
+		if err != nil {
+			return nil, err
+		}
+		sealed, err := key.Seal(c.Event.Body, payloadAAD(c.Event.Tenant, c.ReceiptID))
+		if err != nil {
+			return nil, err
+		}
+		u.deliveries[i] = delivery{Candidate: c, dataKeyID: id, sealed: sealed}
+		u.bytes += int64(len(sealed)) + deliveryOverhead
+	}
+	return u, nil
+}
+
+// payloadAAD binds a sealed body to the row it is stored in.
+func payloadAAD(tenant string, delivery uuid.UUID) string {
+	return "payloads|" + tenant + "|" + delivery.String() + "|body"
 }

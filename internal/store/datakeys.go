@@ -77,7 +77,7 @@ func (d *dataKeys) byID(ctx context.Context, tenant string, id int64) (*keyring.
 	if !ok || d.now().Sub(known.found) >= dataKeyFresh {
 		var err error
 		known, err = d.find(ctx, "i"+strconv.FormatInt(id, 10), func(ctx context.Context) (tenantKey, error) {
-			return d.open(ctx, `SELECT id, tenant, wrap_key_id, wrapped FROM oncehook.tenant_keys WHERE id = $1`, id)
+			return d.open(ctx, `SELECT id, tenant, wrap_key_id, wrapped FROM oncehook.data_key_v1($1)`, id)
 		})
 		if err != nil {
 			return nil, fmt.Errorf("data key %d: %w", id, err)

@@ -2,17 +2,26 @@ package store
 
 import (
 	"context"
-	"net/http"
-	"net/netip"
+	"sync/atomic"
 
-	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/oncehook/oncehook"
 )
 
 // Ingress is the store of the role that accepts deliveries. It is safe for
 // concurrent use.
-type Ingress struct{ *role }
+type Ingress struct {
+	*role
+	// commits is the flusher's own pool: no other use of the database can make
+	// it wait for a connection.
+	commits  *pgxpool.Pool
+	units    *batcher[*unit]
+	lookups  *batcher[*lookup]
+	sums     *sums
+	inFlight inFlight
+	wake     atomic.Pointer[func()]
+}
 
 // IngressStats is what the ingress's queue holds now.
 type IngressStats struct {
@@ -21,56 +30,64 @@ type IngressStats struct {
 	QueuedBytes  int64
 }
 
-// OpenIngress opens the ingress role's pool and starts its flusher. It does not
-// wait for PostgreSQL.
+// commitConns leaves room for a new connection while a broken one is being closed.
+const commitConns = 2
+
+// OpenIngress opens the ingress role's pools, of Options.Conns connections (at
+// least 4) in all, and starts its flusher. It does not wait for PostgreSQL.
 func OpenIngress(_ context.Context, o Options) (*Ingress, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	r, err := openRole(o, ingressSession)
+	own, forCommits := o, o
+	own.Conns, forCommits.Conns = max(o.Conns-commitConns, 2), commitConns
+	commits, err := openPool(forCommits, ingressSession)
 	if err != nil {
 		return nil, err
 	}
-	return &Ingress{role: r}, nil
+	r, err := openRole(own, ingressSession)
+	if err != nil {
+		commits.Close()
+		return nil, err
+	}
+	s := &Ingress{role: r, commits: commits, inFlight: inFlight{copies: map[oncehook.Key]int{}}}
+	f := &flusher{
+		pool: commits, now: o.Now, log: o.Log, patience: patience(commits), classes: RetentionClasses(),
+		settled:  s.inFlight.remove,
+		accepted: s.announce,
+	}
+	s.units = startBatcher(unitLimits, f.flush)
+	s.lookups = startBatcher(lookupLimits, s.answer)
+	s.sums = startSums(s.writeSums, o.Now, o.Log)
+	return s, nil
 }
 
-// Close commits what was queued, writes what was counted, and closes the pool.
-func (s *Ingress) Close() { s.close() }
-
-// InFlight reports whether a copy of the event is queued in this process.
-func (s *Ingress) InFlight(oncehook.Key) bool { return false }
-
-// Known reports which of the keys exist.
-func (s *Ingress) Known(context.Context, []oncehook.Key) ([]bool, error) { return nil, ErrUnavailable }
-
-// Rejection is an authentic delivery that is not an event we know.
-type Rejection struct {
-	ID                                                 uuid.UUID
-	Source, Tenant, Principal, CredentialVersion, Peer string
-	Refusal                                            oncehook.Refusal
-	Body                                               []byte
-	Header                                             http.Header
+// Close commits what was queued, writes what was counted, and closes the pools.
+// Calls that come later fail with ErrUnavailable.
+func (s *Ingress) Close() {
+	s.units.close()
+	s.lookups.close()
+	s.sums.close()
+	s.close()
+	s.commits.Close()
 }
 
-// Reject keeps a rejected delivery and its audit row.
-func (s *Ingress) Reject(context.Context, Rejection) error { return ErrUnavailable }
+// InFlight reports whether a copy of the event is queued in this process or is
+// being committed by it.
+func (s *Ingress) InFlight(key oncehook.Key) bool { return s.inFlight.has(key) }
 
-// DecisionRecord is an authenticated refusal without a body kept.
-type DecisionRecord struct {
-	Decision                                                  oncehook.Decision
-	Source, Tenant, Principal, CredentialVersion, Peer, Cause string
-	CorrelationID                                             uuid.UUID
+// OnAccepted sets what is called after each commit with new outbox rows. It is
+// called on the goroutine that commits, and must not block.
+func (s *Ingress) OnAccepted(wake func()) { s.wake.Store(&wake) }
+
+func (s *Ingress) announce() {
+	if wake := s.wake.Load(); wake != nil && *wake != nil {
+		(*wake)()
+	}
 }
-
-// Record writes one audit row.
-func (s *Ingress) Record(context.Context, DecisionRecord) error { return ErrUnavailable }
-
-// Count adds to the sums of refusals. It never blocks.
-func (s *Ingress) Count(string, oncehook.Decision, string, netip.Addr) {}
-
-// OnAccepted registers what is called after a commit with new outbox rows. It must not block.
-func (s *Ingress) OnAccepted(func()) {}
 
 // Stats returns what the queue holds.
-func (s *Ingress) Stats() IngressStats { return IngressStats{} }
+func (s *Ingress) Stats() IngressStats {
+	return IngressStats{QueuedEvents: int(s.units.parts.Load()), QueuedBytes: s.units.bytes.Load()}
+}

@@ -2,44 +2,171 @@ package store
 
 import (
 	"context"
+	"crypto/subtle"
+	"database/sql"
 	"errors"
+	"fmt"
 	"io/fs"
+	"regexp"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
 
 	"github.com/oncehook/oncehook"
 )
 
-// SchemaError says why the database's schema is unusable for this binary.
-type SchemaError struct{ Reason string }
+const ownSchema = "oncehook"
 
-func (e *SchemaError) Error() string { return "schema unusable: " + e.Reason }
+// migrateLock is the session lock that makes concurrent migrations take turns.
+const migrateLock int64 = 0x6f6e6365686f6f6b
+
+var schemaName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
+
+// Migrate brings the schema to this binary's version, stores what identifies
+// the installation, and makes the partitions of the coming days. It is safe to
+// call from several processes at once, and again. It refuses, with a
+// *SchemaError, a changed migration and another installation's identity key.
+func Migrate(ctx context.Context, o Options) error {
+	o, err := o.withDefaults()
+	if err != nil {
+		return err
+	}
+	files, list, err := ownMigrations()
+	if err != nil {
+		return err
+	}
+	pool, err := migratePool(o, ownSchema)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	if err := migrateSchema(ctx, o, pool, ownSchema, files, list); err != nil {
+		return err
+	}
+	if err := keepIdentity(ctx, pool, o.Keyring.Identity()); err != nil {
+		return err
+	}
+	return preparePartitions(ctx, pool, o.Now())
+}
+
+// MigrateBusiness brings a business schema, such as "logistics", to the newest
+// of its migrations, which files holds at its root. They run with the schema
+// as search_path and are recorded in its own schema_versions.
+func MigrateBusiness(ctx context.Context, o Options, schema string, files fs.FS) error {
+	o, err := o.withDefaults()
+	if err != nil {
+		return err
+	}
+	if !schemaName.MatchString(schema) || schema == ownSchema {
+		return fmt.Errorf("%q cannot be a business schema", schema)
+	}
+	list, err := readMigrations(files)
+	if err != nil {
+		return err
+	}
+	pool, err := migratePool(o, schema)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	return migrateSchema(ctx, o, pool, schema, files, list)
+}
+
+func migratePool(o Options, schema string) (*pgxpool.Pool, error) {
+	o.Conns = 4
+	config, err := poolConfig(o, migrateSession)
+	if err != nil {
+		return nil, err
+	}
+	config.ConnConfig.RuntimeParams["search_path"] = pgx.Identifier{schema}.Sanitize() + ", pg_temp"
+	return pgxpool.NewWithConfig(context.Background(), config)
+}
+
+func migrateSchema(ctx context.Context, o Options, pool *pgxpool.Pool, schema string, files fs.FS, list []migration) (failed error) {
+	db := stdlib.OpenDBFromPool(pool)
+	defer func() { failed = errors.Join(failed, db.Close()) }()
+	provider, err := goose.NewProvider("", db, files,
+		goose.WithStore(newVersions(schema, list)),
+		goose.WithSessionLocker(schemaLock{schema}),
+		goose.WithSlog(o.Log.With("schema", schema)),
+		goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		return fmt.Errorf("migrations of schema %s: %w", schema, err)
+	}
+	results, err := provider.Up(ctx)
+	if unusable, ok := errors.AsType[*SchemaError](err); ok {
+		return unusable
+	}
+	if err != nil {
+		return fmt.Errorf("migrate schema %s: %w", schema, brief(err))
+	}
+	for _, r := range results {
+		o.Log.Info("migration applied", "schema", schema, "version", r.Source.Version, "duration", r.Duration)
+	}
+	return nil
+}
+
+// schemaLock is a session lock that waits its turn, and then makes the schema.
+type schemaLock struct{ schema string }
+
+// SessionLock waits until no other migration runs, or ctx ends.
+func (l schemaLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
+	// The lock is a wait for another migration, not for a row.
+	if _, err := conn.ExecContext(ctx, `SET lock_timeout = 0`); err != nil {
+		return err
+	}
+	if _, err := conn.ExecContext(ctx, `SELECT pg_advisory_lock($1)`, migrateLock); err != nil {
+		return err
+	}
+	if _, err := conn.ExecContext(ctx, `RESET lock_timeout`); err != nil {
+		return err
+	}
+	_, err := conn.ExecContext(ctx, `CREATE SCHEMA IF NOT EXISTS `+pgx.Identifier{l.schema}.Sanitize())
+	return err
+}
+
+// SessionUnlock lets the next migration run.
+func (l schemaLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
+	_, err := conn.ExecContext(ctx, `SELECT pg_advisory_unlock($1)`, migrateLock)
+	return err
+}
+
+// keepIdentity stores the identity key's check value once and compares it afterwards.
+func keepIdentity(ctx context.Context, pool *pgxpool.Pool, identity oncehook.Identity) error {
+	_, err := pool.Exec(ctx, `INSERT INTO oncehook.installation (identity_check) VALUES ($1) ON CONFLICT DO NOTHING`, identity.CheckValue())
+	if err != nil {
+		return fmt.Errorf("store the identity check value: %w", err)
+	}
+	return checkIdentity(ctx, pool, identity)
+}
+
+func checkIdentity(ctx context.Context, pool *pgxpool.Pool, identity oncehook.Identity) error {
+	var stored []byte
+	err := pool.QueryRow(ctx, `SELECT identity_check FROM oncehook.installation`).Scan(&stored)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return &SchemaError{Reason: "the installation's identity is not stored yet: run migrate up"}
+	}
+	if err != nil {
+		return fmt.Errorf("read the identity check value: %w", err)
+	}
+	if subtle.ConstantTimeCompare(stored, identity.CheckValue()) != 1 {
+		return &SchemaError{Reason: "keys.identity is not the identity key of this database's installation"}
+	}
+	return nil
+}
 
 // MigrationState is one migration as the database and this binary know it.
 type MigrationState struct {
-	Version    int64
-	Name       string
-	Applied    bool
-	AppliedAt  time.Time
+	Version int64
+	// Name is the file's name, or "" when this binary does not know the migration.
+	Name    string
+	Applied bool
+	// AppliedAt is zero for a migration that is pending.
+	AppliedAt time.Time
+	// ServesFrom is the oldest binary, by the newest migration it knows, that
+	// works with the schema after this migration.
 	ServesFrom int64
 }
-
-// Migrate brings the schema to this binary's version.
-func Migrate(context.Context, Options) error { return errors.ErrUnsupported }
-
-// MigrateBusiness brings a business schema to the version of its migrations.
-func MigrateBusiness(context.Context, Options, string, fs.FS) error { return errors.ErrUnsupported }
-
-// MigrationStatus lists the migrations.
-func MigrationStatus(context.Context, Options) ([]MigrationState, error) {
-	return nil, errors.ErrUnsupported
-}
-
-// CheckSchema returns a *SchemaError when the schema is unusable.
-func CheckSchema(context.Context, *pgxpool.Pool, oncehook.Identity) error {
-	return errors.ErrUnsupported
-}
-
-// PreparePartitions makes the partitions of the coming days.
-func (s *Work) PreparePartitions(context.Context) error { return errors.ErrUnsupported }

@@ -98,6 +98,15 @@ func openPool(o Options, s session) (*pgxpool.Pool, error) {
 	return pool, nil
 }
 
+// patience is how long a client waits for one statement of the pool: longer than
+// the server lets it run. Without a limit there, it is that of a long outage.
+func patience(pool *pgxpool.Pool) time.Duration {
+	if limit, ok := timeout(pool.Config().ConnConfig.RuntimeParams["statement_timeout"]); ok {
+		return limit + statementMargin
+	}
+	return time.Hour
+}
+
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
 func seconds(d time.Duration) string { return strconv.FormatInt(int64(d/time.Second), 10) }

@@ -1,3 +1,4 @@
+-- serves-from: 1
 -- +goose Up
 -- The whole schema. Three rules shape it (ARCHITECTURE.md): rows that accept touches are
 -- updated by nobody else; a unique key cannot span time partitions, so keys, receipts and
@@ -168,6 +169,7 @@ CREATE TABLE actions (
     run_no           integer     NOT NULL,
     claim            bigint      NOT NULL DEFAULT 1,   -- the fence: rises with every claim
     attempts         integer     NOT NULL DEFAULT 1,
+    run_attempts     integer     NOT NULL DEFAULT 1,   -- of run_no alone: what the cap counts
     idempotency_key  text        NOT NULL,
     business_key     text,
     outcome          text,                             -- 'ok' or 'ignore' once done, and why otherwise
@@ -217,7 +219,8 @@ CREATE TABLE audit (
 ) PARTITION BY RANGE (at);
 CREATE INDEX audit_receipt ON audit (receipt_id) WHERE receipt_id IS NOT NULL;
 
--- Refusals counted instead of kept singly: one row per minute, process, source, cause and address block.
+-- Refusals counted instead of kept singly, by minute, process, source, cause and address block;
+-- several rows of one minute add up. Insert-only for every role.
 CREATE TABLE audit_sums (
     minute        timestamptz NOT NULL,
     process       uuid        NOT NULL,
@@ -228,7 +231,7 @@ CREATE TABLE audit_sums (
     count         bigint      NOT NULL,
     first_at      timestamptz NOT NULL,
     last_at       timestamptz NOT NULL
-);
+) PARTITION BY RANGE (minute);
 CREATE INDEX audit_sums_minute ON audit_sums (minute);
 
 -- Same key, other content: each distinct content once, never applied.
