@@ -1,0 +1,54 @@
+# make alone lists the targets.
+
+GO   ?= go
+LINT := bin/golangci-lint
+ARGS ?=
+
+# The two modules are built apart: a workspace would give them one list of versions, with which one does not compile.
+export GOWORK := off
+
+.DEFAULT_GOAL := help
+.PHONY: help dev build test check lint lint-modules lint-format fmt bin/oncehook bin/temporal-dev
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+dev: bin/oncehook ## Run everything on this machine (flags: make dev ARGS="--data DIR")
+	@exec bin/oncehook dev $(ARGS)
+
+build: bin/oncehook bin/temporal-dev ## Build bin/oncehook and bin/temporal-dev
+
+test: build ## Vet and test both modules, with real PostgreSQL and Temporal
+	$(GO) vet ./...
+	$(GO) vet -C temporal-dev ./...
+	$(GO) test -timeout 8m ./...
+	$(GO) test -C temporal-dev -timeout 8m ./...
+
+check: lint test ## What CI runs: lint and test
+
+lint: lint-modules lint-format $(LINT) ## Check modules, format, code and import rules
+	$(LINT) run ./...
+	cd temporal-dev && ../$(LINT) run ./...
+
+fmt: $(LINT) ## Format the code
+	$(LINT) fmt
+
+lint-modules:
+	@if [ -n "$$(git ls-files --others --cached -- go.work '*/go.work')" ]; then echo "go.work must not exist: see ARCHITECTURE.md"; exit 1; fi
+	$(GO) mod tidy -diff
+	$(GO) -C temporal-dev mod tidy -diff
+
+lint-format:
+	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "not formatted, run make fmt:"; echo "$$unformatted"; exit 1; fi
+
+bin/oncehook:
+	$(GO) build -o $@ ./cmd/oncehook
+
+# oncehook itself knows whether this one is stale, and how it is built.
+bin/temporal-dev: bin/oncehook
+	bin/oncehook dev --build-only
+
+# The linter's dependencies must not meet ours, so it has a module of its own.
+$(LINT): tools/golangci-lint/go.mod tools/golangci-lint/go.sum
+	@echo "building golangci-lint (a first build takes minutes)"
+	$(GO) build -C tools/golangci-lint -o ../../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
