@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"crypto/subtle"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,7 +19,7 @@ import (
 
 const ownSchema = "oncehook"
 
-// migrateLock is the session lock that makes concurrent migrations take turns.
+// migrateLock is the advisory lock that makes concurrent migrations take turns.
 const migrateLock int64 = 0x6f6e6365686f6f6b
 
 var schemaName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
@@ -86,11 +85,18 @@ func migratePool(o Options, schema string) (*pgxpool.Pool, error) {
 }
 
 func migrateSchema(ctx context.Context, o Options, pool *pgxpool.Pool, schema string, files fs.FS, list []migration) (failed error) {
+	unlock, err := lockMigrations(ctx, pool)
+	if err != nil {
+		return fmt.Errorf("wait for other migrations: %w", brief(err))
+	}
+	defer unlock()
+	if err := createSchema(ctx, pool, schema); err != nil {
+		return fmt.Errorf("create schema %s: %w", schema, brief(err))
+	}
 	db := stdlib.OpenDBFromPool(pool)
 	defer func() { failed = errors.Join(failed, db.Close()) }()
 	provider, err := goose.NewProvider("", db, files,
 		goose.WithStore(newVersions(schema, list)),
-		goose.WithSessionLocker(schemaLock{schema}),
 		goose.WithSlog(o.Log.With("schema", schema)),
 		goose.WithDisableGlobalRegistry(true))
 	if err != nil {
@@ -109,28 +115,35 @@ func migrateSchema(ctx context.Context, o Options, pool *pgxpool.Pool, schema st
 	return nil
 }
 
-// schemaLock is a session lock that waits its turn, and then makes the schema.
-type schemaLock struct{ schema string }
-
-// SessionLock waits until no other migration runs, or ctx ends.
-func (l schemaLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
-	// The lock is a wait for another migration, not for a row.
-	if _, err := conn.ExecContext(ctx, `SET lock_timeout = 0`); err != nil {
-		return err
+// lockMigrations waits its turn, on a session of its own that holds the lock
+// until unlock is called or the process dies. It is outside goose, whose own
+// lock comes after its first look at the version table.
+func lockMigrations(ctx context.Context, pool *pgxpool.Pool) (unlock func(), err error) {
+	conn, err := pool.Acquire(ctx)
+	if err != nil {
+		return nil, err
 	}
-	if _, err := conn.ExecContext(ctx, `SELECT pg_advisory_lock($1)`, migrateLock); err != nil {
-		return err
+	// The wait is for another migration, not for a row.
+	if _, err = conn.Exec(ctx, `SET lock_timeout = 0`); err == nil {
+		_, err = conn.Exec(ctx, `SELECT pg_advisory_lock($1)`, migrateLock)
 	}
-	if _, err := conn.ExecContext(ctx, `RESET lock_timeout`); err != nil {
-		return err
+	if err != nil {
+		conn.Release()
+		return nil, err
 	}
-	_, err := conn.ExecContext(ctx, `CREATE SCHEMA IF NOT EXISTS `+pgx.Identifier{l.schema}.Sanitize())
-	return err
+	return func() {
+		// The end of the session is the end of its lock.
+		_ = conn.Hijack().Close(context.WithoutCancel(ctx))
+	}, nil
 }
 
-// SessionUnlock lets the next migration run.
-func (l schemaLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
-	_, err := conn.ExecContext(ctx, `SELECT pg_advisory_unlock($1)`, migrateLock)
+// createSchema asks first, since CREATE needs a privilege even when there is nothing to do.
+func createSchema(ctx context.Context, pool *pgxpool.Pool, schema string) error {
+	var exists bool
+	if err := pool.QueryRow(ctx, `SELECT to_regnamespace($1) IS NOT NULL`, schema).Scan(&exists); err != nil || exists {
+		return err
+	}
+	_, err := pool.Exec(ctx, `CREATE SCHEMA `+pgx.Identifier{schema}.Sanitize())
 	return err
 }
 
