@@ -78,6 +78,9 @@ func scanEvent(row pgx.Row) (sealedEvent, error) {
 	return e, err
 }
 
+// Now is the clock of stored times.
+func (s *Work) Now() time.Time { return s.now() }
+
 // Event reads an event with its decrypted body, or returns ErrNotFound.
 func (s *Work) Event(ctx context.Context, receiptID uuid.UUID) (StoredEvent, error) {
 	sealed, err := scanEvent(s.effects.QueryRow(ctx, selectEvent, receiptID))

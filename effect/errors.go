@@ -1,0 +1,172 @@
+package effect
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/oncehook/oncehook"
+	"github.com/oncehook/oncehook/internal/store"
+)
+
+// This file is the one place that turns outcomes and errors into Temporal's.
+// Each becomes an ApplicationError made last and never wrapped: the server looks
+// at the outermost error alone, so a wrapped one would be retried for ever.
+//
+//	Ignore, Superseded           ends at once, not a failure
+//	Permanent                    ends at once
+//	RetryAfter                   retried, not before the delay, which is cut to the budget
+//	NotYet, Uncertain            retried within the budget; a Local effect that is
+//	                             uncertain was rolled back, so nothing is uncertain
+//	panic                        retried; the stack is in the log only
+//	any other error              retried with full jitter
+//	attempts or time used up     ends
+//	another run, an ended run    ends
+//	nothing was begun            retried, without spending an attempt
+
+// Types of the errors, as histories and the Temporal UI show them.
+const (
+	typeIgnored     = "oncehook.ignored"
+	typeSuperseded  = "oncehook.superseded"
+	typePermanent   = "oncehook.permanent"
+	typeExhausted   = "oncehook.retries_exhausted"
+	typeRetryable   = "oncehook.retryable"
+	typeNotYet      = "oncehook.not_yet"
+	typeUncertain   = "oncehook.uncertain"
+	typePanic       = "oncehook.panic"
+	typeUnavailable = "oncehook.unavailable"
+	typeStaleRun    = "oncehook.stale_run"
+	typeRepeated    = "oncehook.action_repeated"
+)
+
+// failure is a classified error of an attempt.
+type failure struct {
+	errType string
+	text    string
+	// final says that no attempt follows; word is then stored with the action.
+	final bool
+	word  string
+	delay time.Duration
+	// unclaimed says that the attempt never began or was taken over: there is
+	// nothing to record.
+	unclaimed bool
+}
+
+func (f failure) asTemporal() error {
+	options := temporal.ApplicationErrorOptions{NonRetryable: f.final, NextRetryDelay: f.delay}
+	if f.errType == typeIgnored || f.errType == typeSuperseded {
+		options.Category = temporal.ApplicationErrorCategoryBenign
+	}
+	if f.final {
+		options.NextRetryDelay = 0
+	}
+	return temporal.NewApplicationErrorWithOptions(cut(f.text), f.errType, options)
+}
+
+// classify judges the error of an attempt that was claimed. spent says that the
+// attempts are used up.
+func classify(err error, b backoff, spent bool) failure {
+	f := failure{errType: typeRetryable, text: err.Error(), delay: b.jittered()}
+	if outcome, ok := oncehook.AsOutcome(err); ok {
+		f.text = outcome.Reason
+		switch outcome.Kind {
+		case oncehook.OutcomeIgnore:
+			f.errType, f.final = typeIgnored, true
+			return f
+		case oncehook.OutcomeSuperseded:
+			f.errType, f.final = typeSuperseded, true
+			return f
+		case oncehook.OutcomePermanent:
+			f.errType, f.final, f.word = typePermanent, true, store.WordPermanent
+			return f
+		case oncehook.OutcomeRetryAfter:
+			f.delay = max(f.delay, outcome.After)
+		case oncehook.OutcomeNotYet:
+			f.errType, f.text = typeNotYet, "waits for "+outcome.Reason
+		case oncehook.OutcomeUncertain:
+			f.errType = typeUncertain
+		}
+	}
+	switch {
+	case errors.Is(err, store.ErrFenced):
+		f.errType, f.unclaimed = typeUnavailable, true
+	case errors.Is(err, store.ErrCommitUnknown):
+		f.errType = typeUnavailable
+	case errors.Is(err, store.ErrResultTooLarge), errors.Is(err, errResult):
+		f.errType, f.final, f.word = typePermanent, true, store.WordPermanent
+		return f
+	}
+	if _, ok := errors.AsType[*panicError](err); ok {
+		f.errType = typePanic
+	}
+	delay, inTime := b.within(f.delay)
+	f.delay = delay
+	// Whether it committed must be found out before the action is given up.
+	if (spent || !inTime) && !errors.Is(err, store.ErrCommitUnknown) {
+		f.errType, f.final, f.word = typeExhausted, true, store.WordRetriesExhausted
+	}
+	return f
+}
+
+// classifyClaim judges why an attempt did not begin.
+func classifyClaim(err error, b backoff) failure {
+	f := failure{errType: typeUnavailable, text: err.Error(), unclaimed: true}
+	switch {
+	case errors.Is(err, store.ErrStaleRun), errors.Is(err, store.ErrRunEnded):
+		f.errType, f.final = typeStaleRun, true
+	case errors.Is(err, store.ErrNotFound):
+		f.errType, f.final = typePermanent, true
+	default:
+		f.delay, _ = b.within(b.jittered())
+	}
+	return f
+}
+
+// outcomeFailure turns the stored end of an action into what its first attempt
+// returned, or nil when it succeeded.
+func outcomeFailure(o store.ActionOutcome) *failure {
+	f := &failure{text: o.Reason, final: true, unclaimed: true}
+	switch o.State {
+	case oncehook.ActionDone:
+		if o.Word != store.WordIgnored {
+			return nil
+		}
+		f.errType = typeIgnored
+	case oncehook.ActionAlreadyDone:
+		return nil
+	case oncehook.ActionSuperseded:
+		f.errType = typeSuperseded
+	case oncehook.ActionUncertain:
+		f.errType = typeUncertain
+	case oncehook.ActionRunning, oncehook.ActionFailed:
+		switch o.Word {
+		case store.WordPermanent:
+			f.errType = typePermanent
+		case store.WordRunEnded:
+			f.errType = typeStaleRun
+		default:
+			f.errType = typeExhausted
+		}
+	}
+	return f
+}
+
+// permanent is a failure before any claim that no retry can help.
+func permanent(err error) error {
+	return failure{errType: typePermanent, text: err.Error(), final: true}.asTemporal()
+}
+
+// finishFailed is retried without limit, but for a receipt that does not exist.
+func finishFailed(ctx context.Context, err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return permanent(err)
+	}
+	info := activity.GetInfo(ctx)
+	return failure{errType: typeUnavailable, text: err.Error(), delay: backoffOf(info, time.Time{}).jittered()}.asTemporal()
+}
+
+// errResult says that a result cannot be encoded or decoded.
+var errResult = errors.New("the action's result")

@@ -1,0 +1,144 @@
+package effect
+
+import (
+	"fmt"
+	"reflect"
+
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/oncehook/oncehook"
+)
+
+type workflowOutbound struct {
+	interceptor.WorkflowOutboundInterceptorBase
+	run *run
+}
+
+// preparedKey marks the context of a local activity that ExecuteActivity chose.
+type preparedKey struct{}
+
+// ExecuteActivity calls an action as the run's input says, and completes the
+// options of every activity.
+func (w *workflowOutbound) ExecuteActivity(ctx workflow.Context, name string, args ...any) workflow.Future {
+	action, ok := w.run.action(name)
+	if !ok {
+		return w.Next.ExecuteActivity(plainOptions(ctx, name), name, args...)
+	}
+	if err := w.run.begin(name); err != nil {
+		return failed(ctx, err)
+	}
+	summary := callOf(ctx).summary
+	if summary == "" {
+		summary = summaryOf(action.declaration, w.run.ref)
+	}
+	if w.run.ref.Local && action.declaration.Kind == oncehook.KindLocal {
+		// Through the SDK's own function, which finds the registered function by
+		// name; it comes back to ExecuteLocalActivity below.
+		return workflow.ExecuteLocalActivity(workflow.WithValue(ctx, preparedKey{}, summary), name, args...)
+	}
+	ctx, c := asRegular(ctx, summary)
+	if err := w.run.envelope(ctx, c).attach(ctx); err != nil {
+		return failed(ctx, err)
+	}
+	return w.run.track(w.Next.ExecuteActivity(ctx, name, args...))
+}
+
+// ExecuteLocalActivity calls an action as a local activity, chosen by
+// ExecuteActivity or by the engineer.
+func (w *workflowOutbound) ExecuteLocalActivity(ctx workflow.Context, name string, args ...any) workflow.Future {
+	action, ok := w.run.action(name)
+	if !ok {
+		return w.Next.ExecuteLocalActivity(ctx, name, args...)
+	}
+	summary, prepared := ctx.Value(preparedKey{}).(string)
+	if !prepared {
+		if err := w.run.begin(name); err != nil {
+			return failed(ctx, err)
+		}
+		summary = summaryOf(action.declaration, w.run.ref)
+	}
+	args, err := typedArgs(action.declaration, args)
+	if err != nil {
+		return failed(ctx, err)
+	}
+	ctx, c := asLocal(ctx, summary)
+	if err := w.run.envelope(ctx, c).attach(ctx); err != nil {
+		return failed(ctx, err)
+	}
+	return w.run.track(w.Next.ExecuteLocalActivity(ctx, name, args...))
+}
+
+func (r *run) action(name string) (Binding, bool) {
+	if !r.bound {
+		return Binding{}, false
+	}
+	action, ok := r.registry.actions[name]
+	return action, ok
+}
+
+// begin refuses a second call of one action: its row and its idempotency key
+// stand for one effect of the event, so the second would silently do nothing.
+func (r *run) begin(name string) error {
+	if r.called[name] {
+		return temporal.NewNonRetryableApplicationError(
+			fmt.Sprintf("action %s was called before in this run; an action is one effect of one event: declare a second one", name), typeRepeated, nil)
+	}
+	r.called[name] = true
+	return nil
+}
+
+func (r *run) track(call workflow.Future) workflow.Future {
+	r.open = append(r.open, call)
+	return call
+}
+
+func (r *run) envelope(ctx workflow.Context, c calling) envelope {
+	return envelope{
+		Ref: r.ref, Epoch: 1, BusinessKey: callOf(ctx).businessKey, MaxAttempts: c.maxAttempts,
+		Deadline: workflow.Now(ctx).Add(c.budget),
+	}
+}
+
+// plainOptions completes the options of an activity that is no action.
+func plainOptions(ctx workflow.Context, name string) workflow.Context {
+	ctx, c := asRegular(ctx, name)
+	if c.policy.MaximumAttempts == 0 {
+		options := workflow.GetActivityOptions(ctx)
+		policy := *c.policy
+		policy.MaximumAttempts = DefaultMaxAttempts
+		options.RetryPolicy = &policy
+		ctx = workflow.WithActivityOptions(ctx, options)
+	}
+	return ctx
+}
+
+// typedArgs gives a local activity, whose input the SDK hands over as it is,
+// the same types that the encoded input of a regular one would become.
+func typedArgs(d Declaration, args []any) ([]any, error) {
+	if len(args) != 1 {
+		return nil, temporal.NewNonRetryableApplicationError(
+			fmt.Sprintf("action %s takes one input, not %d", d.Name, len(args)), typePermanent, nil)
+	}
+	if t := reflect.TypeOf(args[0]); t == d.In {
+		return args, nil
+	}
+	in := reflect.New(d.In)
+	dc := converter.GetDefaultDataConverter()
+	payload, err := dc.ToPayload(args[0])
+	if err == nil {
+		err = dc.FromPayload(payload, in.Interface())
+	}
+	if err != nil {
+		return nil, temporal.NewNonRetryableApplicationError(fmt.Sprintf("the input of action %s does not fit: %v", d.Name, err), typePermanent, nil)
+	}
+	return []any{in.Elem().Interface()}, nil
+}
+
+func failed(ctx workflow.Context, err error) workflow.Future {
+	future, settable := workflow.NewFuture(ctx)
+	settable.SetError(err)
+	return future
+}
