@@ -134,7 +134,7 @@ func TestStoredTimesAndThePartitionDayAreTheProcesssClock(t *testing.T) {
 	url := database(t)
 	db := connect(t, url)
 	// A second before and after midnight, tomorrow, whatever the database's clock says.
-	midnight := time.Now().UTC().Truncate(24 * time.Hour).AddDate(0, 0, 2)
+	midnight := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 2)
 	now := midnight.Add(-time.Second)
 	o := options(url)
 	o.Now = func() time.Time { return now }

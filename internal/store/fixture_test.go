@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -32,7 +33,9 @@ var keys = sync.OnceValue(func() *keyring.Keyring { //nolint:gochecknoglobals //
 	return k
 })
 
-func options(url string) store.Options { return store.Options{URL: url, Keyring: keys()} }
+func options(url string) store.Options {
+	return store.Options{URL: url, Keyring: keys(), Log: slog.New(slog.DiscardHandler)}
+}
 
 // database returns the URL of a migrated database of the test's own.
 func database(t testing.TB) string {

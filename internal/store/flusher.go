@@ -33,6 +33,10 @@ type flusher struct {
 
 	columns columns
 	classes map[string]int16
+
+	// An outage fails every batch: it is logged once a second, with how many units.
+	loggedAt time.Time
+	failed   int
 }
 
 // flush commits a batch and settles each of its units.
@@ -119,7 +123,11 @@ func (f *flusher) succeed(batch []*unit, results []AcceptResult) {
 }
 
 func (f *flusher) fail(batch []*unit, err error) {
-	f.log.Warn("deliveries could not be recorded", "units", len(batch), "error", brief(err))
+	f.failed += len(batch)
+	if now := f.now(); now.Sub(f.loggedAt).Abs() >= time.Second {
+		f.log.Warn("requests could not be recorded", "requests", f.failed, "error", brief(err))
+		f.loggedAt, f.failed = now, 0
+	}
 	for _, u := range batch {
 		f.settled(u)
 		u.fail(unavailable("commit", err))
@@ -132,7 +140,6 @@ func (f *flusher) fail(batch []*unit, err error) {
 func (f *flusher) probe(batch []*unit, cause error) {
 	own, err := f.own(batch)
 	if err != nil {
-		f.log.Warn("the outcome of a commit is unknown", "error", brief(err))
 		f.fail(batch, cause)
 		return
 	}
