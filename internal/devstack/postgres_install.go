@@ -23,11 +23,23 @@ const createCluster = "/etc/postgresql-common/createcluster.d/oncehook-dev.conf"
 // install brings PostgreSQL to a machine that has none: root on Debian or Ubuntu gets the distribution's package,
 // other users a pinned build in their cache folder. Parallel callers install once.
 func install(ctx context.Context, progress func(string)) error {
-	lock, err := waitLock(ctx, filepath.Join(os.TempDir(), fmt.Sprintf("oncehook-install-%d.lock", os.Geteuid())), func() {
+	fetched, err := fetchedDir()
+	if err != nil && os.Geteuid() != 0 {
+		return fmt.Errorf("nowhere to put PostgreSQL (%w): set HOME, or set ONCEHOOK_DATABASE_URL", err)
+	}
+	// Not in a folder where other users could have put a link of that name.
+	dir := filepath.Dir(fetched)
+	if os.Geteuid() == 0 {
+		dir = elsewhereRoot
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("nowhere to put PostgreSQL (%w): set ONCEHOOK_DATABASE_URL", err)
+	}
+	lock, err := waitLock(ctx, filepath.Join(dir, "install.lock"), func() {
 		progress("waiting for another process to install PostgreSQL")
 	})
 	if err != nil {
-		return err
+		return fmt.Errorf("install PostgreSQL: %w", err)
 	}
 	defer lock.release()
 	if _, ok := usualPlaces().find(ctx, 0); ok {
@@ -35,7 +47,7 @@ func install(ctx context.Context, progress func(string)) error {
 	}
 	switch {
 	case os.Geteuid() != 0:
-		return fetchBuild(ctx, progress)
+		return fetchBuild(ctx, fetched, progress)
 	case isDebian():
 		return installPackage(ctx, progress)
 	default:
@@ -98,12 +110,8 @@ func fetchedDir() (string, error) {
 
 // fetchBuild downloads a pinned build of PostgreSQL. The library unpacks only on the way to a first start, so it is
 // made to run a server once, on a folder that is thrown away.
-func fetchBuild(ctx context.Context, progress func(string)) error {
+func fetchBuild(ctx context.Context, fetched string, progress func(string)) error {
 	defer announce(progress, "fetching PostgreSQL "+string(fetchedVersion)+", because this machine has none")()
-	fetched, err := fetchedDir()
-	if err != nil {
-		return fmt.Errorf("nowhere to put PostgreSQL (%w): set HOME, or set ONCEHOOK_DATABASE_URL", err)
-	}
 	scratch, err := os.MkdirTemp("", "oncehook-fetch-")
 	if err != nil {
 		return err
@@ -126,6 +134,7 @@ func fetchBuild(ctx context.Context, progress func(string)) error {
 		BinariesPath(partial).
 		RuntimePath(filepath.Join(scratch, "run")).
 		DataPath(filepath.Join(scratch, "data")).
+		StartParameters(map[string]string{"unix_socket_directories": ""}).
 		StartTimeout(time.Minute).
 		Logger(&log))
 
@@ -143,7 +152,12 @@ func fetchBuild(ctx context.Context, progress func(string)) error {
 		err = ctx.Err()
 	}
 	if err != nil {
-		return fmt.Errorf("PostgreSQL could not be fetched (%w): install PostgreSQL %d or newer with your package manager, or set ONCEHOOK_DATABASE_URL", err, oldestPostgres)
+		// The library puts the output of initdb into its error.
+		reason, details, _ := strings.Cut(err.Error(), "\n")
+		if details != "" {
+			progress(details)
+		}
+		return fmt.Errorf("PostgreSQL could not be fetched (%s): install PostgreSQL %d or newer with your package manager, or set ONCEHOOK_DATABASE_URL", reason, oldestPostgres)
 	}
 	if err := os.RemoveAll(fetched); err != nil {
 		return err
