@@ -1,0 +1,214 @@
+package dispatch
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+
+	"github.com/oncehook/oncehook/internal/metrics"
+	"github.com/oncehook/oncehook/internal/store"
+)
+
+// Config says what to dispatch, how, and how fast. Store and Client are needed.
+type Config struct {
+	Store *store.Work
+	// Client must be dialled with RequestIDInterceptor.
+	Client client.Client
+	// DataConverter is the client's, to read memos. Defaults to the SDK's default.
+	DataConverter converter.DataConverter
+	// Log defaults to slog.Default; Metrics may be nil.
+	Log     *slog.Logger
+	Metrics *metrics.Metrics
+	// Now is the process's clock. Leases follow the database's. Unused times
+	// default to time.Now.
+	Now func() time.Time
+	// Local runs Local effects as local activities in the runs started from now on.
+	Local bool
+	// Eager lets a worker of this process, on the same client, begin a run
+	// without a trip through the task queue. It must be off with worker versioning.
+	Eager bool
+	// Parallel is how many starts are under way at once. Defaults to 4.
+	Parallel int
+	// InFlight bounds, per source, the runs that wait for their first action.
+	// Defaults to 200.
+	InFlight int
+	// Lease is how long a claimed row is this process's own. Defaults to 30 s.
+	Lease time.Duration
+	// StartTimeout bounds one start. Defaults to 5 s.
+	StartTimeout time.Duration
+}
+
+func (c Config) withDefaults() Config {
+	if c.DataConverter == nil {
+		c.DataConverter = converter.GetDefaultDataConverter()
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	c.Parallel = orDefault(c.Parallel, 4)
+	c.InFlight = orDefault(c.InFlight, 200)
+	c.Lease = orDefault(c.Lease, 30*time.Second)
+	c.StartTimeout = orDefault(c.StartTimeout, 5*time.Second)
+	return c
+}
+
+func orDefault[T int | time.Duration](value, otherwise T) T {
+	if value <= 0 {
+		return otherwise
+	}
+	return value
+}
+
+// Dispatcher starts a workflow run for each due outbox row.
+type Dispatcher struct {
+	Config
+	wake   chan struct{}
+	outage outage
+}
+
+// New makes a Dispatcher; Run runs it.
+func New(c Config) *Dispatcher {
+	return &Dispatcher{Config: c.withDefaults(), wake: make(chan struct{}, 1)}
+}
+
+// Wake makes Run look at the outbox now. It never blocks.
+func (d *Dispatcher) Wake() {
+	select {
+	case d.wake <- struct{}{}:
+	default:
+	}
+}
+
+// How often the outbox is looked at.
+const (
+	pollBusy = 5 * time.Millisecond
+	pollIdle = 250 * time.Millisecond
+	// pollAway is between looks while PostgreSQL does not answer.
+	pollAway = time.Second
+	// perStart is how many rows are claimed for each parallel start.
+	perStart = 4
+)
+
+// Run dispatches until ctx ends, then finishes the starts under way and gives
+// back what it did not begin. It survives PostgreSQL and Temporal being away.
+func (d *Dispatcher) Run(ctx context.Context) error {
+	queue := make(chan store.Start)
+	var starters sync.WaitGroup
+	for range d.Parallel {
+		starters.Go(func() {
+			for s := range queue {
+				d.start(context.WithoutCancel(ctx), s)
+			}
+		})
+	}
+	d.feed(ctx, queue)
+	close(queue)
+	starters.Wait()
+	return nil
+}
+
+// feed claims rows and hands them to the starters until ctx ends.
+func (d *Dispatcher) feed(ctx context.Context, queue chan<- store.Start) {
+	pause := pollBusy
+	for ctx.Err() == nil {
+		batch := d.batch()
+		starts, err := d.Store.ClaimStarts(ctx, store.ClaimLimits{
+			Batch: batch, PerSource: batch, InFlight: d.InFlight, Lease: d.Lease, Local: d.Local,
+		})
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			d.Log.WarnContext(ctx, "the outbox cannot be read", "error", err.Error())
+			d.sleep(ctx, pollAway, nil)
+			continue
+		}
+		for n, s := range starts {
+			select {
+			case queue <- s:
+			case <-ctx.Done():
+				d.giveBack(context.WithoutCancel(ctx), starts[n:])
+				return
+			}
+		}
+		if len(starts) == batch {
+			pause = pollBusy
+			continue
+		}
+		if len(starts) > 0 {
+			pause = pollBusy
+		}
+		if d.sleep(ctx, jittered(pause), d.wake) {
+			pause = pollBusy
+		} else {
+			pause = min(2*pause, pollIdle)
+		}
+	}
+}
+
+// batch is one row while Temporal is away: enough to notice that it is back.
+func (d *Dispatcher) batch() int {
+	if d.outage.is() {
+		return 1
+	}
+	return d.Parallel * perStart
+}
+
+// giveBack releases claimed rows that were not begun.
+func (d *Dispatcher) giveBack(ctx context.Context, starts []store.Start) {
+	ctx, cancel := context.WithTimeout(ctx, d.StartTimeout)
+	defer cancel()
+	for _, s := range starts {
+		if err := d.Store.RetryStart(ctx, s.OutboxID, 0, "", ""); err != nil {
+			d.Log.WarnContext(ctx, "a claimed start stays leased", "outbox_id", s.OutboxID, "error", err.Error())
+			return
+		}
+	}
+}
+
+// sleep waits for d or for a message on wake, and reports whether that came.
+func (d *Dispatcher) sleep(ctx context.Context, pause time.Duration, wake <-chan struct{}) bool {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	case <-wake:
+		return true
+	}
+	return false
+}
+
+// jittered spreads the polls of several processes: 75 % to 125 % of d.
+func jittered(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * (0.75 + rand.Float64()/2)) //nolint:gosec // spreads load, guards nothing
+}
+
+// outage remembers whether the last start found Temporal away.
+type outage struct {
+	mu   sync.Mutex
+	away bool
+}
+
+func (o *outage) is() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.away
+}
+
+// set returns whether that is news.
+func (o *outage) set(away bool) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	news := o.away != away
+	o.away = away
+	return news
+}

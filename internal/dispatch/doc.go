@@ -1,0 +1,6 @@
+// Package dispatch turns outbox rows into workflow runs.
+//
+// One run per row, whatever dies when: the workflow ID is the event key, the
+// request ID is the row, and a row is claimed again until it is marked. It
+// imports the root package, internal/store, internal/metrics and Temporal's client.
+package dispatch
