@@ -40,13 +40,16 @@ func orphanIn(path string) (int, error) {
 		return 0, err
 	}
 	var f pidFile
-	if json.Unmarshal(raw, &f) != nil || f.PID <= 1 || !alive(f.PID) {
-		return 0, nil
+	if json.Unmarshal(raw, &f) == nil && f.PID > 1 && alive(f.PID) && f.named() {
+		return f.PID, nil
 	}
-	if start, err := startToken(f.PID); err != nil || start != f.Start {
-		return 0, nil
-	}
-	return f.PID, nil
+	return 0, nil
+}
+
+// named reports whether the pid still belongs to the process the file was written for.
+func (f pidFile) named() bool {
+	start, err := startToken(f.PID)
+	return err == nil && start == f.Start
 }
 
 // stopOrphan ends a process that is not our child, by the signals in turn.

@@ -102,8 +102,7 @@ func (h clusterHome) createDatabase(ctx context.Context, bin binaries, data, nam
 
 // command prepares a program of PostgreSQL to run as the cluster's user.
 func (h clusterHome) command(ctx context.Context, path string, args ...string) *exec.Cmd {
-	// G204: the program and its arguments are chosen by this package.
-	cmd := exec.CommandContext(ctx, path, args...) //nolint:gosec
+	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Dir = "/"
 	cmd.Env = postgresEnv()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: h.account.credential()}

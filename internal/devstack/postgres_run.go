@@ -48,7 +48,7 @@ func runPostmaster(ctx context.Context, cfg PostgresConfig, home clusterHome, bi
 		return isReady(home.data, proc.pid()), nil
 	})
 	if err != nil {
-		_ = proc.stop(context.Background(), stopStep{signal: syscall.SIGQUIT, grace: 5 * time.Second})
+		_ = proc.stop(context.WithoutCancel(ctx), stopStep{signal: syscall.SIGQUIT, grace: 5 * time.Second})
 		return nil, fmt.Errorf("PostgreSQL did not start: %w; its log is %s", err, logFile)
 	}
 	return proc, nil

@@ -42,9 +42,8 @@ func startProcess(spec processSpec) (*process, error) {
 	}
 	defer log.Close()
 
-	// G204: the program and its arguments are chosen by this package.
-	cmd := exec.Command(spec.path, spec.args...) //nolint:gosec
-	cmd.Dir = "/"                                // a folder that every user may enter
+	cmd := exec.Command(spec.path, spec.args...)
+	cmd.Dir = "/" // a folder that every user may enter
 	cmd.Env = spec.env
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: spec.account.credential()}

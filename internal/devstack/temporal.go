@@ -77,7 +77,7 @@ func StartTemporal(ctx context.Context, cfg TemporalConfig) (*Temporal, error) {
 	}
 	lock, err := tryLock(file + ".owner")
 	if errors.Is(err, errLocked) {
-		return nil, fmt.Errorf("Temporal's %s is in use: stop the other process or choose another folder: %w", file, err)
+		return nil, fmt.Errorf("the Temporal file %s is in use: stop the other process or choose another folder: %w", file, err)
 	}
 	if err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ func runTemporal(ctx context.Context, cfg TemporalConfig) (*Temporal, error) {
 		err = t.waitReady(ctx, cfg, logStart)
 	}
 	if err != nil {
-		_ = proc.stop(context.Background(), stopStep{signal: syscall.SIGTERM, grace: 6 * time.Second})
+		_ = proc.stop(context.WithoutCancel(ctx), stopStep{signal: syscall.SIGTERM, grace: 6 * time.Second})
 		return nil, fmt.Errorf("Temporal did not start: %w; its log is %s", err, cfg.LogFile)
 	}
 	return t, nil

@@ -20,7 +20,7 @@ const (
 // and copying them takes a few hundred milliseconds on a disk, a few dozen in memory.
 func scratch() string {
 	var fs syscall.Statfs_t
-	if err := syscall.Statfs(sharedMemory, &fs); err != nil || int64(fs.Bavail)*int64(fs.Bsize) < enoughMemory {
+	if err := syscall.Statfs(sharedMemory, &fs); err != nil || fs.Bavail*uint64(fs.Bsize) < enoughMemory {
 		return os.TempDir()
 	}
 	probe, err := os.MkdirTemp(sharedMemory, dirPrefix)
