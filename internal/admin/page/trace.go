@@ -70,7 +70,7 @@ func (p *tracePrinter) transitions(transitions []api.Transition) {
 		if n+1 < len(transitions) {
 			stayed = "for " + span(transitions[n+1].At.Sub(tr.At))
 		}
-		p.line("  %s  %-13s %-16s by %-16s %s", p.at(tr.At), tr.To, Clean(tr.Cause), Clean(tr.Actor), stayed)
+		p.line("  %s  %-13s %-12s %s, by %s", p.at(tr.At), tr.To, stayed, Clean(tr.Cause), Clean(tr.Actor))
 		if tr.RunNo > 1 {
 			p.more("run %d", tr.RunNo)
 		}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/oncehook/oncehook/internal/admin/api"
+	"github.com/oncehook/oncehook/internal/config"
+)
+
+const adminTimeout = 30 * time.Second
+
+// adminClient asks the admin API that the configuration names.
+type adminClient struct {
+	api *api.ClientWithResponses
+	url string
+}
+
+func (p *program) adminClient() (*adminClient, error) {
+	c, err := p.loadConfig()
+	if err != nil {
+		return nil, err
+	}
+	if len(c.Admin.Token) == 0 {
+		return nil, fmt.Errorf("%s: admin.token is missing: set it to {file: PATH} or {env: NAME} of an operator's token", c.File)
+	}
+	base := adminURL(c)
+	client, err := api.NewClientWithResponses(base, api.WithHTTPClient(&http.Client{Timeout: adminTimeout}),
+		api.WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
+			r.Header.Set("Authorization", "Bearer "+string(c.Admin.Token))
+			return nil
+		}))
+	if err != nil {
+		return nil, fmt.Errorf("admin API: %w", err)
+	}
+	return &adminClient{api: client, url: base}, nil
+}
+
+// adminURL is where the admin API answers: admin.url, or its own listener.
+func adminURL(c *config.Config) string {
+	if c.Admin.URL != "" {
+		return c.Admin.URL
+	}
+	return "http://" + reachable(c.Admin.Addr)
+}
+
+// reachable turns a listen address into one that can be called: a listener on
+// every address is called on loopback.
+func reachable(addr string) string {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return addr
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// answer checks what came back. The expected answer is nil unless it was one.
+func answer[T any](c *adminClient, expected *T, status int, body []byte) (*T, error) {
+	if expected != nil {
+		return expected, nil
+	}
+	var p api.Problem
+	if json.Unmarshal(body, &p) != nil || p.Code == "" {
+		return nil, fmt.Errorf("%s answered %d and no problem document: is that the admin API?", c.url, status)
+	}
+	if status == http.StatusUnauthorized {
+		return nil, fmt.Errorf("the admin API at %s does not know admin.token: run `oncehook migrate up` with this configuration, or name another token", c.url)
+	}
+	return nil, fmt.Errorf("the admin API answered %d %s: %s (correlation id %s)", status, p.Code, p.Detail, p.CorrelationId)
+}
+
+func (c *adminClient) unreachable(err error) error {
+	return fmt.Errorf("the admin API at %s cannot be reached: %w; is `oncehook serve` or `oncehook dev` running?", c.url, cause(err))
+}
+
+// cause is the innermost error: the outer ones repeat the URL.
+func cause(err error) error {
+	for {
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return err
+		}
+		err = inner
+	}
+}
+
+// find returns the one event that q names: by receipt id, key or event id.
+func (c *adminClient) find(ctx context.Context, q string) (uuid.UUID, error) {
+	r, err := c.api.LookupEventsWithResponse(ctx, &api.LookupEventsParams{Q: q})
+	if err != nil {
+		return uuid.Nil, c.unreachable(err)
+	}
+	page, err := answer(c, r.JSON200, r.StatusCode(), r.Body)
+	if err != nil {
+		return uuid.Nil, err
+	}
+	switch len(page.Events) {
+	case 0:
+		return uuid.Nil, fmt.Errorf("no event %q: give an event id, an event key or a receipt id", q)
+	case 1:
+		return page.Events[0].ReceiptId, nil
+	}
+	var list bytes.Buffer
+	for _, e := range page.Events {
+		fmt.Fprintf(&list, "\n  %s  %s", e.ReceiptId, e.EventKey)
+	}
+	more := ""
+	if page.NextCursor != "" {
+		more = " or more"
+	}
+	return uuid.Nil, usagef("%q fits %d%s events; name one by its receipt id:%s", q, len(page.Events), more, strings.TrimRight(list.String(), "\n"))
+}

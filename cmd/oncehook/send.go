@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/oncehook/oncehook"
+	"github.com/oncehook/oncehook/internal/config"
+	"github.com/oncehook/oncehook/providers"
+)
+
+type sendCommand struct {
+	output
+
+	Source      string            `arg:"" help:"The source's name in the configuration."`
+	Type        string            `arg:"" help:"The event type, such as shipment.depot_arrival."`
+	ID          string            `name:"id" placeholder:"ID" help:"The event id. Defaults to a new one."`
+	Tenant      string            `placeholder:"NAME" help:"The tenant. Defaults to the source's first."`
+	Set         map[string]string `mapsep:"none" placeholder:"FIELD=VALUE" help:"Set a field of the body. May be repeated."`
+	Times       int               `default:"1" help:"How many copies to send."`
+	Concurrency int               `default:"1" help:"How many copies at once."`
+	Tamper      bool              `help:"Spoil the signature or credential, so that the ingress refuses it."`
+	File        string            `placeholder:"FILE" help:"Send this file as the body, - for standard input, instead of a composed one."`
+}
+
+// The most that one command sends.
+const (
+	maxTimes       = 1_000_000
+	maxConcurrency = 1000
+	maxBodyFile    = 64 << 20
+)
+
+// Run sends the copies, and fails unless every answer was a 2xx.
+func (c *sendCommand) Run(ctx context.Context, p *program) error {
+	if c.Times < 1 || c.Times > maxTimes || c.Concurrency < 1 || c.Concurrency > maxConcurrency {
+		return usagef("--times must be 1 to %d and --concurrency 1 to %d", maxTimes, maxConcurrency)
+	}
+	settings, err := p.loadConfig()
+	if err != nil {
+		return err
+	}
+	delivery, err := c.prepare(p, settings)
+	if err != nil {
+		return err
+	}
+	report := &sendReport{stdout: p.stdout, live: c.Output == "table"}
+	delivery.sendAll(ctx, c.Times, c.Concurrency, report.add)
+	if err := c.write(p.stdout, report.document(), report.summary); err != nil {
+		return err
+	}
+	return report.err()
+}
+
+// prepare finds who sends, and composes the one body of all copies.
+func (c *sendCommand) prepare(p *program, settings *config.Config) (*delivery, error) {
+	source, ok := settings.Source(c.Source)
+	if !ok {
+		return nil, noSource(settings, c.Source)
+	}
+	provider, err := providers.New(source.Provider, oncehook.Source{Name: source.Name, Principals: source.Principals, Fields: source.Fields})
+	if err != nil {
+		return nil, err
+	}
+	signer, ok := provider.(oncehook.Signer)
+	if !ok {
+		return nil, fmt.Errorf("source %s: requests of provider %s cannot be made here: only the provider can sign them", source.Name, source.Provider)
+	}
+	principal, tenant, err := sender(source, c.Tenant)
+	if err != nil {
+		return nil, err
+	}
+	credential, err := newestCredential(source.Name, principal)
+	if err != nil {
+		return nil, err
+	}
+	id := c.ID
+	if id == "" {
+		if id, err = freshID(time.Now()); err != nil {
+			return nil, err
+		}
+	}
+	body, err := c.body(p, signer, oncehook.Draft{ID: id, Tenant: tenant, Type: c.Type, Set: c.Set, Now: time.Now()})
+	if err != nil {
+		return nil, err
+	}
+	return &delivery{
+		url: hookURL(settings, source.Name), body: body, signer: signer, credential: credential, tamper: c.Tamper,
+		client: newSendClient(c.Concurrency),
+	}, nil
+}
+
+func (c *sendCommand) body(p *program, signer oncehook.Signer, draft oncehook.Draft) ([]byte, error) {
+	if c.File == "" {
+		body, err := signer.Compose(draft)
+		if err != nil {
+			return nil, fmt.Errorf("compose the body: %w", err)
+		}
+		return body, nil
+	}
+	if c.ID != "" || c.Tenant != "" || len(c.Set) > 0 {
+		return nil, usagef("--file is sent as it is: --id, --tenant and --set have no place in it")
+	}
+	from := p.stdin
+	if c.File != "-" {
+		f, err := os.Open(c.File)
+		if err != nil {
+			return nil, fmt.Errorf("read the body: %w", err)
+		}
+		defer func() { _ = f.Close() }()
+		from = f
+	}
+	body, err := io.ReadAll(io.LimitReader(from, maxBodyFile))
+	if err != nil {
+		return nil, fmt.Errorf("read the body: %w", err)
+	}
+	return body, nil
+}
+
+// sender returns the principal that speaks for the tenant, and the tenant: the
+// source's first when none is asked for. A tenant out of everybody's scope is
+// sent as asked: its refusal is the point.
+func sender(source config.Source, tenant string) (oncehook.Principal, string, error) {
+	if len(source.Principals) == 0 {
+		return oncehook.Principal{}, "", fmt.Errorf("source %s has no principal", source.Name)
+	}
+	first := source.Principals[0]
+	if tenant != "" {
+		for _, principal := range source.Principals {
+			if (oncehook.Proof{Tenants: principal.Tenants}).MaySpeakFor(tenant) {
+				return principal, tenant, nil
+			}
+		}
+		return first, tenant, nil
+	}
+	if len(first.Tenants) > 0 && first.Tenants[0] != oncehook.AllTenants {
+		return first, first.Tenants[0], nil
+	}
+	if source.DefaultTenant != "" {
+		return first, source.DefaultTenant, nil
+	}
+	return first, "dev", nil
+}
+
+// newestCredential returns the principal's last credential that has not expired.
+func newestCredential(source string, principal oncehook.Principal) (oncehook.Credential, error) {
+	for n := len(principal.Credentials) - 1; n >= 0; n-- {
+		credential := principal.Credentials[n]
+		if credential.Expires.IsZero() || time.Now().Before(credential.Expires) {
+			return credential, nil
+		}
+	}
+	return oncehook.Credential{}, fmt.Errorf("source %s: principal %s has no credential that is still valid", source, principal.Name)
+}
+
+// hookURL is where the source's provider sends to: the public URL, or the listener.
+func hookURL(c *config.Config, source string) string {
+	base := c.Ingress.PublicURL
+	if base == "" {
+		base = "http://" + reachable(c.Ingress.Addr)
+	}
+	return base + oncehook.HookPath + url.PathEscape(source)
+}
+
+// freshID makes an event id that people can tell apart and that never repeats.
+func freshID(now time.Time) (string, error) {
+	random := make([]byte, 5)
+	if _, err := rand.Read(random); err != nil {
+		return "", fmt.Errorf("make an event id: %w", err)
+	}
+	return "event-" + now.UTC().Format("20060102-150405") + "-" + strings.ToLower(base32.StdEncoding.EncodeToString(random)), nil
+}
+
+func noSource(c *config.Config, name string) error {
+	names := make([]string, 0, len(c.Sources))
+	for _, s := range c.Sources {
+		names = append(names, s.Name)
+	}
+	if len(names) == 0 {
+		return fmt.Errorf("%s has no sources", c.File)
+	}
+	return usagef("no source %q in %s; there are: %s", name, c.File, strings.Join(names, ", "))
+}
+
+var errRedirected = errors.New("the ingress redirects elsewhere")
+
+func newSendClient(concurrency int) *http.Client {
+	return &http.Client{
+		Timeout:       time.Minute,
+		Transport:     &http.Transport{MaxIdleConnsPerHost: concurrency, Proxy: http.ProxyFromEnvironment},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return errRedirected },
+	}
+}
