@@ -14,9 +14,10 @@ import (
 )
 
 const (
-	superuser        = "postgres"
-	postgresAttempts = 3
-	postgresReady    = 60 * time.Second
+	superuser     = "postgres"
+	postgresReady = 60 * time.Second
+	// postgresPatience is how long a start is tried again after a failure that passes.
+	postgresPatience = 10 * time.Second
 )
 
 // PostgresConfig says which PostgreSQL server StartPostgres runs.
@@ -109,22 +110,21 @@ func startPostgres(ctx context.Context, cfg PostgresConfig, dir string) (*Postgr
 			return nil, err
 		}
 	}
-	for attempt := 1; ; attempt++ {
-		port := cfg.Port
-		if port == 0 {
-			if port, err = FreePort(); err != nil {
-				return nil, err
+	p := &Postgres{dir: home.dir, dataDir: home.data, password: password}
+	deadline := time.Now().Add(postgresPatience)
+	return p, poll(ctx, 100*time.Millisecond, func() (bool, error) {
+		if p.port = cfg.Port; p.port == 0 {
+			if p.port, err = FreePort(); err != nil {
+				return false, err
 			}
 		}
-		proc, err := runPostmaster(ctx, cfg, home, bin, port)
-		if err == nil {
-			return &Postgres{dir: home.dir, dataDir: home.data, port: port, password: password, process: proc}, nil
+		p.process, err = runPostmaster(ctx, cfg, home, bin, p.port)
+		passing := errors.Is(err, errPortLost) && cfg.Port == 0 || errors.Is(err, errDataInUse)
+		if passing && time.Now().Before(deadline) {
+			return false, nil
 		}
-		// Another program may have taken the free port in between.
-		if !errors.Is(err, errPortLost) || cfg.Port != 0 || attempt == postgresAttempts {
-			return nil, err
-		}
-	}
+		return err == nil, err
+	})
 }
 
 // URL is the connection string of a database, as the superuser. It holds the password.

@@ -18,8 +18,12 @@ import (
 
 const postgresLog = "postgres.log"
 
-// errPortLost says that the port was free a moment ago and is not any more.
-var errPortLost = errors.New("another program took the port")
+var (
+	// errPortLost says that the port was free a moment ago and is not any more.
+	errPortLost = errors.New("another program took the port")
+	// errDataInUse says that children of a killed postmaster have not noticed its death yet.
+	errDataInUse = errors.New("processes of a killed server still use the data")
+)
 
 // runPostmaster starts the server and waits until it accepts connections.
 func runPostmaster(ctx context.Context, cfg PostgresConfig, home clusterHome, bin binaries, port int) (*process, error) {
@@ -145,6 +149,9 @@ func exitReason(logFile string, from int64) error {
 	}
 	if bytes.Contains(added, []byte("Address already in use")) {
 		return errPortLost
+	}
+	if bytes.Contains(added, []byte("pre-existing shared memory block")) {
+		return errDataInUse
 	}
 	reason := lastLine(added)
 	for line := range bytes.Lines(added) {

@@ -196,6 +196,36 @@ func TestPostgresOrphanOfAKilledParentDoesNotBlock(t *testing.T) {
 	require.Equal(t, 1, query[int](t, p.URL("postgres"), "SELECT 1"))
 }
 
+func TestPostgresStartsAgainRightAfterItsPostmasterWasKilledAlone(t *testing.T) {
+	cfg := PostgresConfig{Dir: clusterDir(t), NoInstall: true, NoFsync: true}
+	p := start(t, cfg)
+	conn, err := pgx.Connect(t.Context(), p.URL("postgres"))
+	require.NoError(t, err)
+	defer conn.Close(context.Background())
+	// A backend at work notices the death of its postmaster only when it waits for something.
+	busy := make(chan error, 1)
+	go func() {
+		_, err := conn.Exec(context.Background(), "SELECT count(*) FROM generate_series(1, 5000000)")
+		busy <- err
+	}()
+	watcher, err := pgx.Connect(t.Context(), p.URL("postgres"))
+	require.NoError(t, err)
+	defer watcher.Close(context.Background())
+	require.Eventually(t, func() bool {
+		var n int
+		err := watcher.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%generate_series(1%' AND pid <> pg_backend_pid()").Scan(&n)
+		return err == nil && n == 1
+	}, 10*time.Second, 5*time.Millisecond)
+	require.NoError(t, syscall.Kill(p.Pid(), syscall.SIGKILL))
+	<-p.Done()
+	require.NoError(t, p.Stop(t.Context()))
+
+	cfg.Port = p.Port()
+	again := start(t, cfg)
+	require.Equal(t, 1, query[int](t, again.URL("postgres"), "SELECT 1"))
+	<-busy
+}
+
 func TestPostgresOrphanIsStoppedWhereNothingElseStopsIt(t *testing.T) {
 	dir := clusterDir(t)
 	cfg := PostgresConfig{Dir: dir, NoInstall: true, NoFsync: true}
