@@ -22,16 +22,20 @@ import (
 
 // keys returns the keyring of the databases that database makes.
 var keys = sync.OnceValue(func() *keyring.Keyring { //nolint:gochecknoglobals // one installation per test binary
-	identity, keyset, err := keyring.Generate()
-	if err != nil {
-		panic(err)
-	}
-	k, err := keyring.Load(identity, keyset)
+	k, err := newKeyring()
 	if err != nil {
 		panic(err)
 	}
 	return k
 })
+
+func newKeyring() (*keyring.Keyring, error) {
+	identity, keyset, err := keyring.Generate()
+	if err != nil {
+		return nil, err
+	}
+	return keyring.Load(identity, keyset)
+}
 
 func options(url string) store.Options {
 	return store.Options{URL: url, Keyring: keys(), Log: slog.New(slog.DiscardHandler)}
