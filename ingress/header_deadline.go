@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/oncehook/oncehook"
 )
 
@@ -88,14 +90,28 @@ func (c *headerConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// CloseWrite lets the server end a connection without cutting off its last answer.
+func (c *headerConn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return errors.ErrUnsupported
+}
+
 // answer writes a whole response by hand: the server has given the request up.
 func (c *headerConn) answer() {
+	id, err := uuid.NewRandom()
+	if err != nil {
+		return
+	}
 	code := oncehook.CodeRequestTimeout
-	body := fmt.Sprintf(`{"type":"about:blank","code":%q,"title":%q,"status":%d,"detail":"the request's header did not arrive in time","retryable":true}`,
-		code, code.Title(), code.Status())
+	reply := document(code.Status(), mediaProblem, problem{
+		Code: code, Title: code.Title(), Status: code.Status(), Detail: "the request's header did not arrive in time",
+		Retryable: code.Retryable(), CorrelationID: id.String(),
+	})
 	_ = c.SetWriteDeadline(time.Now().Add(time.Second))
-	_, _ = fmt.Fprintf(c.Conn, "HTTP/1.1 %d %s\r\nContent-Type: application/problem+json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
-		code.Status(), http.StatusText(code.Status()), len(body), body)
+	_, _ = fmt.Fprintf(c.Conn, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nX-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
+		reply.Status, http.StatusText(reply.Status), mediaProblem, len(reply.Body), reply.Body)
 	if c.onTimeout != nil {
 		c.onTimeout(c.RemoteAddr())
 	}

@@ -1,0 +1,78 @@
+package ingress
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/oncehook/oncehook"
+)
+
+// logEvery is the least time between two lines about the same source and cause.
+// Refusals between them are counted in the next line.
+const logEvery = time.Second
+
+type refusalKind struct {
+	source string
+	code   oncehook.Code
+	cause  string
+}
+
+// refusalLog writes lines about refusals: at once for the first of a kind, and
+// never as many as a flood has. Its kinds are bounded: sources come from the
+// configuration, codes and causes from fixed lists.
+type refusalLog struct {
+	log *slog.Logger
+	now func() time.Time
+
+	mu    sync.Mutex
+	kinds map[refusalKind]*refusalLines
+}
+
+type refusalLines struct {
+	next       time.Time
+	suppressed int
+}
+
+func newRefusalLog(log *slog.Logger, now func() time.Time) *refusalLog {
+	return &refusalLog{log: log, now: now, kinds: map[refusalKind]*refusalLines{}}
+}
+
+func (l *refusalLog) line(ctx context.Context, r *refused, attrs []slog.Attr) {
+	kind := refusalKind{source: attrs[0].Value.String(), code: r.Code, cause: r.cause}
+	now := l.now()
+	l.mu.Lock()
+	lines := l.kinds[kind]
+	if lines == nil {
+		lines = &refusalLines{}
+		l.kinds[kind] = lines
+	}
+	quiet := now.Before(lines.next)
+	suppressed := lines.suppressed
+	if quiet {
+		lines.suppressed++
+	} else {
+		lines.next, lines.suppressed = now.Add(logEvery), 0
+	}
+	l.mu.Unlock()
+	if quiet {
+		return
+	}
+	if suppressed > 0 {
+		attrs = append(attrs, slog.Int("more_since_last_line", suppressed))
+	}
+	l.log.LogAttrs(ctx, levelOf(r.decision, r.Code), "delivery "+string(r.decision), attrs...)
+}
+
+// levelOf is Error for a bug, Warn for what an operator should look into, Info for the rest.
+func levelOf(d oncehook.Decision, c oncehook.Code) slog.Level {
+	switch {
+	case c == oncehook.CodeInternal:
+		return slog.LevelError
+	case d == oncehook.Conflict || d == oncehook.Unavailable || d == oncehook.TenantForbidden:
+		return slog.LevelWarn
+	default:
+		return slog.LevelInfo
+	}
+}
