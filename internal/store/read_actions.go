@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -63,8 +62,8 @@ func (a *Admin) openResults(ctx context.Context, r ReceiptView, actions []Action
 		case err != nil:
 			return err
 		}
-		aad := "actions|" + r.Tenant + "|" + r.ReceiptID.String() + "|" + action.Name + "|" + strconv.Itoa(int(action.Epoch)) + "|result"
-		if action.Result, err = key.Open(sealed, aad); err != nil {
+		id := ActionID{ReceiptID: r.ReceiptID, Name: action.Name, Epoch: int(action.Epoch)}
+		if action.Result, err = key.Open(sealed, resultAAD(r.Tenant, id)); err != nil {
 			a.log.WarnContext(ctx, "a result stays sealed", "receipt_id", r.ReceiptID.String(), "action", action.Name, "error", err.Error())
 		}
 	}
