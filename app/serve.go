@@ -113,7 +113,7 @@ func (s *Server) open(ctx context.Context, only string) error {
 		if err != nil {
 			return err
 		}
-		if err := s.app.metrics.ObserveAcceptQueue(func(context.Context) (int64, error) { return int64(in.Stats().Queued), nil }); err != nil {
+		if err := s.app.metrics.ObserveAcceptQueue(func(context.Context) (int64, error) { return int64(in.Stats().QueuedEvents), nil }); err != nil {
 			return err
 		}
 		deadline := ingress.HeaderDeadline{OnTimeout: func(peer net.Addr) {

@@ -98,7 +98,11 @@ func (a *App) newWorker(temporal client.Client, work *store.Work, slots int) (wo
 		MaxConcurrentLocalActivityExecutionSize: slots,
 		MaxConcurrentActivityExecutionSize:      slots,
 		WorkerStopTimeout:                       workerStopTimeout,
-		Interceptors:                            []interceptor.WorkerInterceptor{a.registry.WorkerInterceptor(work)},
+		Interceptors: []interceptor.WorkerInterceptor{a.registry.WorkerInterceptor(work,
+			effect.WithLog(a.log),
+			effect.OnAttempt(a.metrics.ActionAttempt),
+			effect.OnEnd(func(ctx context.Context, state oncehook.State) { a.metrics.ReceiptEnd(ctx, string(state)) }),
+		)},
 		OnFatalError: func(err error) {
 			select {
 			case fatal <- fmt.Errorf("the worker failed: %w", err):
