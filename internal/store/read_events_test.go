@@ -119,7 +119,7 @@ func TestTheStatusThatPeopleSeeIsDerived(t *testing.T) {
 		"parked":             {`UPDATE oncehook.actions SET last_error = 'boom', waits_for = 'invoice 42' WHERE receipt_id = $1`, oncehook.StatusParked},
 		"uncertain":          {`UPDATE oncehook.actions SET state = 'uncertain', waits_for = 'x' WHERE receipt_id = $1`, oncehook.StatusUncertain},
 		"over is over":       {`UPDATE oncehook.receipts SET state = 'succeeded', version = version + 1 WHERE id = $1`, "succeeded"},
-		"start not possible": {`UPDATE oncehook.outbox SET last_error = 'down', dispatched_at = NULL WHERE receipt_id = $1`, oncehook.StatusRetryableFailure},
+		"start not possible": {`UPDATE oncehook.outbox SET last_error = 'down', dispatched_at = NULL, lease_until = now() + interval '1 hour' WHERE receipt_id = $1`, oncehook.StatusRetryableFailure},
 	} {
 		t.Run(name, func(t *testing.T) {
 			event := s.queued(t, "event "+name)
