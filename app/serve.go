@@ -164,9 +164,13 @@ func (a *App) adminHandler(ad *store.Admin, ready func(context.Context) error) h
 	if namespace == "" {
 		namespace = "default"
 	}
+	sources := make([]store.LookupSource, 0, len(a.settings.Sources))
+	for _, c := range a.settings.Sources {
+		sources = append(sources, store.LookupSource{Name: c.Name, Personal: c.PersonalIDs})
+	}
 	return admin.New(admin.Config{
 		Store: ad, Ready: ready, Metrics: a.metrics.Handler(),
-		TemporalUI: a.settings.Temporal.UIURL, Namespace: namespace, Log: a.log,
+		TemporalUI: a.settings.Temporal.UIURL, Namespace: namespace, Sources: sources, Log: a.log,
 	})
 }
 
