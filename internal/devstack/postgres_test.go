@@ -203,10 +203,10 @@ func TestPostgresStartsAgainRightAfterItsPostmasterWasKilledAlone(t *testing.T) 
 	require.NoError(t, err)
 	defer conn.Close(context.Background())
 	// A backend at work notices the death of its postmaster only when it waits for something.
-	busy := make(chan error, 1)
+	busy := make(chan struct{})
 	go func() {
-		_, err := conn.Exec(context.Background(), "SELECT count(*) FROM generate_series(1, 5000000)")
-		busy <- err
+		defer close(busy)
+		_, _ = conn.Exec(context.Background(), "SELECT count(*) FROM generate_series(1, 5000000)")
 	}()
 	watcher, err := pgx.Connect(t.Context(), p.URL("postgres"))
 	require.NoError(t, err)
