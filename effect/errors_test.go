@@ -1,0 +1,144 @@
+package effect
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/oncehook/oncehook"
+	"github.com/oncehook/oncehook/internal/store"
+)
+
+func policyOf(attempt int32, left time.Duration) backoff {
+	return backoff{policy: *defaultPolicy(), attempt: attempt, left: left}
+}
+
+func TestClassifyIsTotal(t *testing.T) {
+	t.Parallel()
+	plain := errors.New("because")
+	cases := map[string]struct {
+		err     error
+		errType string
+		final   bool
+		word    string
+		spent   string // its type once the attempts are used up
+	}{
+		"ignore":         {oncehook.Ignore("because"), typeIgnored, true, "", typeIgnored},
+		"superseded":     {oncehook.Superseded("because"), typeSuperseded, true, "", typeSuperseded},
+		"permanent":      {oncehook.Permanent(plain), typePermanent, true, "permanent", typePermanent},
+		"retry after":    {oncehook.RetryAfter(plain, time.Second), typeRetryable, false, "", typeExhausted},
+		"not yet":        {oncehook.NotYet("because"), typeNotYet, false, "", typeExhausted},
+		"uncertain":      {oncehook.Uncertain(plain), typeUncertain, false, "", typeExhausted},
+		"plain":          {plain, typeRetryable, false, "", typeExhausted},
+		"wrapped":        {fmt.Errorf("arrive: %w", oncehook.Permanent(plain)), typePermanent, true, "permanent", typePermanent},
+		"panic":          {&panicError{"because"}, typePanic, false, "", typeExhausted},
+		"fenced":         {store.ErrFenced, typeUnavailable, false, "", typeExhausted},
+		"commit unknown": {fmt.Errorf("%w: %w", store.ErrCommitUnknown, plain), typeUnavailable, false, "", typeUnavailable},
+		"too large":      {store.ErrResultTooLarge, typePermanent, true, "permanent", typePermanent},
+		"no JSON":        {fmt.Errorf("%w: %w", errResult, plain), typePermanent, true, "permanent", typePermanent},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := classify(c.err, policyOf(1, time.Hour), false)
+			require.Equal(t, c.errType, f.errType)
+			require.Equal(t, c.final, f.final)
+			require.Equal(t, c.word, f.word)
+			require.Equal(t, c.spent, classify(c.err, policyOf(10, time.Hour), true).errType)
+			require.Equal(t, c.spent, classify(c.err, policyOf(2, 0), false).errType, "no time is left")
+
+			var told *temporal.ApplicationError
+			require.ErrorAs(t, f.asTemporal(), &told)
+			require.Equal(t, f.asTemporal(), error(told), "outermost: nothing wraps it")
+			require.Equal(t, c.final, told.NonRetryable())
+			if !c.final {
+				require.Positive(t, told.NextRetryDelay())
+			}
+			require.NoError(t, errors.Unwrap(told), "no cause crosses the boundary")
+		})
+	}
+}
+
+func TestClaimErrorsSpendNoAttempt(t *testing.T) {
+	t.Parallel()
+	for err, final := range map[error]bool{
+		store.ErrStaleRun: true, store.ErrRunEnded: true, store.ErrNotFound: true,
+		store.ErrBusinessKeyBusy: false, errors.New("connection refused"): false,
+	} {
+		f := classifyClaim(fmt.Errorf("claim: %w", err), policyOf(50, time.Hour))
+		require.True(t, f.unclaimed)
+		require.Equal(t, final, f.final, err)
+	}
+}
+
+func TestErrorTextIsCut(t *testing.T) {
+	t.Parallel()
+	f := classify(errors.New(strings.Repeat("é", 4000)+"\xff"), policyOf(1, time.Hour), false)
+	var told *temporal.ApplicationError
+	require.ErrorAs(t, f.asTemporal(), &told)
+	require.LessOrEqual(t, len(told.Message()), maxErrorText)
+	require.True(t, strings.HasSuffix(told.Message(), "é…"))
+}
+
+func TestJitterIsFullAndBounded(t *testing.T) {
+	t.Parallel()
+	for attempt, limit := range map[int32]time.Duration{
+		0: time.Second, 1: time.Second, 2: 2 * time.Second, 4: 8 * time.Second, 9: time.Minute, 5000: time.Minute,
+	} {
+		low, high := time.Hour, time.Duration(0)
+		for range 2000 {
+			delay := policyOf(attempt, -1).jittered()
+			require.GreaterOrEqual(t, delay, leastDelay)
+			require.LessOrEqual(t, delay, limit)
+			low, high = min(low, delay), max(high, delay)
+		}
+		require.Less(t, low, limit/10)
+		require.Greater(t, high, limit*9/10)
+	}
+}
+
+func TestRetryAfterIsCutToTheBudget(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		left, delay, want time.Duration
+		inTime            bool
+	}{
+		"no bound":         {-1, time.Hour, time.Hour, true},
+		"within":           {time.Hour, time.Minute, time.Minute, true},
+		"beyond":           {time.Hour, 2 * time.Hour, time.Hour - lastAttempt, true},
+		"little time left": {4 * time.Second, time.Minute, 2 * time.Second, true},
+		"none left":        {0, time.Minute, leastDelay, false},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			delay, inTime := policyOf(1, c.left).within(c.delay)
+			require.Equal(t, c.want, delay)
+			require.Equal(t, c.inTime, inTime)
+		})
+	}
+}
+
+func TestStoredOutcomesAnswerAsTheFirstTime(t *testing.T) {
+	t.Parallel()
+	for want, o := range map[string]store.ActionOutcome{
+		typeIgnored:    {State: oncehook.ActionDone, Word: store.WordIgnored},
+		typeSuperseded: {State: oncehook.ActionSuperseded},
+		typeUncertain:  {State: oncehook.ActionUncertain},
+		typePermanent:  {State: oncehook.ActionFailed, Word: store.WordPermanent},
+		typeExhausted:  {State: oncehook.ActionFailed, Word: store.WordRetriesExhausted},
+		typeStaleRun:   {State: oncehook.ActionFailed, Word: store.WordRunEnded},
+	} {
+		f := outcomeFailure(o)
+		require.NotNil(t, f)
+		require.Equal(t, want, f.errType)
+		require.True(t, f.final)
+	}
+	require.Nil(t, outcomeFailure(store.ActionOutcome{State: oncehook.ActionDone, Word: store.WordOK}))
+	require.Nil(t, outcomeFailure(store.ActionOutcome{State: oncehook.ActionAlreadyDone}))
+}
