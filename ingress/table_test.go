@@ -17,6 +17,7 @@ import (
 )
 
 func TestAFirstDeliveryIsAccepted(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	a := s.acceptedAs(s.post("logistics", event("e1")), oncehook.Accepted)
 	require.Equal(t, "logistics:north:e1", a.text("event_key"))
@@ -33,6 +34,7 @@ func TestAFirstDeliveryIsAccepted(t *testing.T) {
 }
 
 func TestACopyIsADuplicateWhateverIsOutsideTheFingerprint(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	first := s.acceptedAs(s.post("logistics", event("e1")), oncehook.Accepted)
 	for name, again := range map[string]answer{
@@ -54,6 +56,7 @@ func TestACopyIsADuplicateWhateverIsOutsideTheFingerprint(t *testing.T) {
 }
 
 func TestAChangedBusinessFieldIsAConflict(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	first := s.acceptedAs(s.post("logistics", event("e1", "depot-1", "confidential-depot")), oncehook.Accepted)
 	for _, changed := range []string{
@@ -72,6 +75,7 @@ func TestAChangedBusinessFieldIsAConflict(t *testing.T) {
 }
 
 func TestAnUnprovenRequestIs401AndCountedInSum(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	for name, c := range map[string]struct {
 		change request
@@ -97,6 +101,7 @@ func TestAnUnprovenRequestIs401AndCountedInSum(t *testing.T) {
 }
 
 func TestAnUnknownSourceIs404AndAnotherMethod405(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	for _, path := range []string{"nobody", "", "logistics/", "logistics/x", "Logistics", "%00", "%FF", "..%2Flogistics", "logistics%2F", "%2e%2e", "any%2Bthing", "any+thing"} {
 		s.refusedWith(s.post(path, event("e1")), http.StatusNotFound, oncehook.CodeSourceUnknown)
@@ -112,6 +117,7 @@ func TestAnUnknownSourceIs404AndAnotherMethod405(t *testing.T) {
 }
 
 func TestASourceIsFoundByItsEscapedName(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	for _, path := range []string{"any%20thing", "%61ny%20thing"} {
 		a := s.acceptedAs(s.post(path, `{"id":"`+path+`","type":"whatever"}`), oncehook.Accepted)
@@ -120,6 +126,7 @@ func TestASourceIsFoundByItsEscapedName(t *testing.T) {
 }
 
 func TestATenantOutsideThePrincipalsScopeIs403(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	a := s.refusedWith(s.post("logistics", event("e1", "north", "south")), http.StatusForbidden, oncehook.CodeTenantForbidden)
 	require.Equal(t, 1, s.number(`SELECT count(*) FROM oncehook.audit WHERE outcome = 'tenant_forbidden' AND principal = 'sender' AND tenant = 'south' AND correlation_id = $1`, a.text("correlation_id")))
@@ -128,6 +135,7 @@ func TestATenantOutsideThePrincipalsScopeIs403(t *testing.T) {
 }
 
 func TestARecognizedTypeWithoutAWorkflowEndsIgnored(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	a := s.acceptedAs(s.post("logistics", event("e1", arrival, "shipment.weighed")), oncehook.Accepted)
 	require.Equal(t, 1, s.number(`SELECT count(*) FROM oncehook.receipts WHERE id = $1 AND state = 'ignored' AND workflow IS NULL`, a.text("receipt_id")))
@@ -135,6 +143,7 @@ func TestARecognizedTypeWithoutAWorkflowEndsIgnored(t *testing.T) {
 }
 
 func TestWhatIsNoEventIsRejectedAndKept(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	for name, c := range map[string]struct {
 		body  string
@@ -169,6 +178,7 @@ func TestWhatIsNoEventIsRejectedAndKept(t *testing.T) {
 }
 
 func TestABodyOverTheLimitIs413(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	large := event("e1", `"id"`, `"note":"`+strings.Repeat("x", 64<<10)+`","id"`)
 	s.refusedWith(s.post("logistics", large), http.StatusRequestEntityTooLarge, oncehook.CodeBodyTooLarge)
@@ -186,6 +196,7 @@ func TestABodyOverTheLimitIs413(t *testing.T) {
 }
 
 func TestAnotherMediaTypeOrEncodingIs415(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	for _, values := range [][]string{nil, {""}, {"text/plain"}, {"application/x-www-form-urlencoded"}, {"json"}, {"+json"}, {"/json"}, {"application/jsonx"}, {"\xff"}, {"application/json", "application/json"}} {
 		s.refusedWith(s.post("logistics", event("e1"), header("Content-Type", values...)), http.StatusUnsupportedMediaType, oncehook.CodeContentTypeUnsupported)
@@ -199,6 +210,7 @@ func TestAnotherMediaTypeOrEncodingIs415(t *testing.T) {
 }
 
 func TestASlowBodyIs408(t *testing.T) {
+	t.Parallel()
 	s := start(t, func(s *setup) { s.Timeouts.Body = 150 * time.Millisecond })
 	head := "POST /hooks/logistics HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer " + token + "\r\n"
 	for name, text := range map[string]string{
@@ -221,6 +233,7 @@ func TestASlowBodyIs408(t *testing.T) {
 }
 
 func TestABrokenBodyIs400(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	head := "POST /hooks/logistics HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer " + token + "\r\n"
 	require.Equal(t, http.StatusBadRequest, s.raw(head+"Transfer-Encoding: chunked\r\n\r\nzz\r\n").status)
