@@ -7,8 +7,8 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// columns are the parallel arrays that accept_v1 takes. They are reused from
-// one call to the next.
+// columns are the parallel arrays that accept_v1 takes. Their memory is reused
+// from one call to the next, what they point to is not kept.
 type columns struct {
 	keys                                        []string
 	ids, correlations                           []pgtype.UUID
@@ -33,7 +33,7 @@ func (c *columns) reset() {
 		&c.keys, &c.recipes, &c.altRecipes, &c.sources, &c.tenants, &c.eventIDs, &c.types, &c.subjects,
 		&c.sequences, &c.workflows, &c.traceparents, &c.principals, &c.credentials, &c.peers, &c.flags,
 	} {
-		clear(*texts) // so that the last batch's strings are not kept
+		clear(*texts)
 		*texts = (*texts)[:0]
 	}
 	for _, blobs := range []*[][]byte{&c.fingerprints, &c.altFingerprints, &c.bodies} {

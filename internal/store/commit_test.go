@@ -127,6 +127,23 @@ func TestALockHeldTooLongIsUnavailableAndARetrySettlesIt(t *testing.T) {
 	require.Equal(t, 1, number(t, db, `SELECT count(*) FROM oncehook.receipts`))
 }
 
+func TestACommitHeldTooLongIsUnavailableToAllAndARetrySettlesIt(t *testing.T) {
+	url := database(t)
+	a, b, db := openIngress(t, options(url)), openIngress(t, options(url)), connect(t, url)
+	hold := holdCommits(t, db)
+	var got answers
+	got.offer(a, copyOf("event-1", held))
+	soon(t, func() bool { return hold.waiting(t, "advisory") == 1 }, "the first copy is before its commit")
+	got.offer(a, copyOf("event-1", held))
+	got.offer(b, copyOf("event-1", held))
+	got.wg.Wait()
+	require.EqualValues(t, 3, got.unavailable.Load(), got.String())
+	require.Zero(t, number(t, db, `SELECT count(*) FROM oncehook.event_keys`))
+	hold.release(t)
+	require.Equal(t, oncehook.Accepted, accept(t, b, copyOf("event-1", held))[0].Decision)
+	require.Equal(t, oncehook.Duplicate, accept(t, a, copyOf("event-1", held))[0].Decision)
+}
+
 func TestAnEffectsOpenTransactionDelaysNoCopy(t *testing.T) {
 	url := database(t)
 	s, db := openIngress(t, options(url)), connect(t, url)

@@ -64,9 +64,10 @@ func (d *dataKeys) current(ctx context.Context, tenant string) (*keyring.DataKey
 		return nil, 0, fmt.Errorf("the tenant's data key: %w", err)
 	}
 	d.mu.Lock()
+	defer d.mu.Unlock()
 	makeRoom(d.byTenant)
-	d.byTenant[tenant] = found
-	d.mu.Unlock()
+	makeRoom(d.byKeyID)
+	d.byTenant[tenant], d.byKeyID[found.id] = found, found
 	return found.key, found.id, nil
 }
 

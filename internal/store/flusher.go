@@ -76,7 +76,7 @@ func (f *flusher) commit(batch []*unit) ([]AcceptResult, error) {
 	}
 	defer conn.Release()
 
-	f.columns.reset()
+	defer f.columns.reset()
 	for _, u := range batch {
 		for i := range u.deliveries {
 			f.columns.add(&u.deliveries[i], f.classes)

@@ -33,7 +33,8 @@ const (
 	FlagNotKept = "not_kept"
 
 	// evidenceText bounds free text in evidence, in bytes.
-	evidenceText = 256
+	evidenceText    = 256
+	evidenceTimeout = 4 * time.Second
 )
 
 // Reject keeps a rejected delivery, encrypted, and its audit row, in one
@@ -54,6 +55,8 @@ func (s *Ingress) Reject(ctx context.Context, r Rejection) error {
 	if err != nil {
 		return unavailable("encryption", err)
 	}
+	ctx, cancel := detached(ctx)
+	defer cancel()
 	now := s.now()
 	var kept bool
 	err = s.pool.QueryRow(ctx, `SELECT oncehook.reject_v1($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14)`,
@@ -65,6 +68,11 @@ func (s *Ingress) Reject(ctx context.Context, r Rejection) error {
 		return unavailable("keep a rejected delivery", err)
 	}
 	return nil
+}
+
+// detached is a context for evidence, which is written although its sender goes away.
+func detached(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), evidenceTimeout)
 }
 
 // rejectedAAD binds a sealed part of a rejected delivery, which no tenant's key
@@ -98,6 +106,8 @@ func (s *Ingress) Record(ctx context.Context, d DecisionRecord) error {
 	if d.CorrelationID != uuid.Nil {
 		correlation = &d.CorrelationID
 	}
+	ctx, cancel := detached(ctx)
+	defer cancel()
 	_, err := s.pool.Exec(ctx, `SELECT oncehook.record_v1($1,$2,$3,$4,$5,$6,$7,$8,$9)`,
 		s.now(), string(d.Decision), plain(d.Source, evidenceText), plain(d.Tenant, evidenceText),
 		plain(d.Principal, evidenceText), plain(d.CredentialVersion, evidenceText), plain(d.Peer, evidenceText),
