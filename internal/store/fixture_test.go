@@ -169,7 +169,7 @@ func (a *answers) String() string {
 // soon waits for a condition that comes true without further ado.
 func soon(t testing.TB, condition func() bool, what string) {
 	t.Helper()
-	require.Eventually(t, condition, 15*time.Second, 5*time.Millisecond, what)
+	require.Eventually(t, condition, time.Minute, 5*time.Millisecond, what)
 }
 
 // begin opens a transaction of the test's own, rolled back at the latest when the test ends.

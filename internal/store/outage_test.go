@@ -98,13 +98,13 @@ func TestEveryAnsweredDeliverySurvivesTheServersCrash(t *testing.T) {
 			}
 		})
 	}
-	soon(t, func() bool { return len(answered) > 200 }, "traffic before the crash")
+	soon(t, func() bool { return len(answered) > 50 }, "traffic before the crash")
 	require.NoError(t, server.Kill())
 	<-server.Done()
 	before := len(answered)
 	server, err = devstack.StartPostgres(t.Context(), config)
 	require.NoError(t, err)
-	soon(t, func() bool { return len(answered) > before+200 }, "traffic after the crash")
+	soon(t, func() bool { return len(answered) > before+50 }, "traffic after the crash")
 	stop()
 	senders.wg.Wait()
 	close(answered)
