@@ -32,14 +32,6 @@ func Clean(s string) string {
 // Time shows a time in UTC, to the millisecond.
 func Time(t time.Time) string { return t.UTC().Format(dayTime) }
 
-// clock shows the time of day, with the date where it is not the date of base.
-func clock(t, base time.Time) string {
-	if t.UTC().Format(time.DateOnly) == base.UTC().Format(time.DateOnly) {
-		return t.UTC().Format(ofDay)
-	}
-	return Time(t)
-}
-
 // since shows how much later t is than base: "+57ms", "+3.2s", "+1h2m3s".
 func since(base, t time.Time) string {
 	d := t.Sub(base)
