@@ -70,7 +70,7 @@ func TestTemporalKilledUnderTrafficLosesNothing(t *testing.T) {
 
 func TestPostgreSQLKilledUnderTrafficLosesNoAcknowledgedEvent(t *testing.T) {
 	ctx := context.Background()
-	settings := devstack.PostgresConfig{Dir: t.TempDir()}
+	settings := devstack.PostgresConfig{Dir: t.TempDir(), Database: "oncehook"}
 	server, err := devstack.StartPostgres(ctx, settings)
 	require.NoError(t, err)
 	settings.Port = server.Port()

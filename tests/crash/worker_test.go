@@ -18,7 +18,7 @@ func TestAKilledWorkProcessNeitherLosesNorRepeats(t *testing.T) {
 		deferred bool
 	}{
 		{"the dispatcher between Temporal's start and its mark", "UPDATE", "oncehook.outbox", "NEW.dispatched_at IS NOT NULL AND OLD.dispatched_at IS NULL", false},
-		{"the dispatcher after its claim, before the start", "UPDATE", "oncehook.receipts", "NEW.state = 'queued'", true},
+		{"the dispatcher at the commit of its claim", "UPDATE", "oncehook.receipts", "NEW.state = 'queued'", true},
 		{"the worker inside the Local transaction", "INSERT", "logistics.shipment_transitions", "", false},
 		{"the worker at the Local transaction's commit", "INSERT", "logistics.shipment_transitions", "", true},
 		{"the worker after the Local transaction's commit", "UPDATE", "oncehook.receipts", "NEW.state = 'succeeded'", false},
