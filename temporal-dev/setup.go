@@ -133,13 +133,17 @@ func (s setup) addSearchAttributes(ctx context.Context, namespace string) error 
 		Namespace:        namespace,
 		SearchAttributes: missing,
 	})
+	if status.Code(err) == codes.InvalidArgument {
+		return permanentError{errors.New(status.Convert(err).Message())}
+	}
 	if err != nil {
 		return err
 	}
 	return errNotYet
 }
 
-// querySearchAttributes proves that visibility knows each search attribute.
+// querySearchAttributes proves that visibility knows each search attribute. Until it does
+// it calls the query invalid.
 func (s setup) querySearchAttributes(ctx context.Context, namespace string) error {
 	for name := range s.attributes {
 		_, err := s.workflows.CountWorkflowExecutions(ctx, &workflowservice.CountWorkflowExecutionsRequest{
@@ -186,8 +190,6 @@ func poll(ctx context.Context, step func() error) error {
 			return nil
 		case errors.As(err, &permanent):
 			return err
-		case status.Code(err) == codes.InvalidArgument:
-			return errors.New(status.Convert(err).Message())
 		}
 		select {
 		case <-ctx.Done():
