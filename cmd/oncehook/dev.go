@@ -128,7 +128,7 @@ func (d *dev) run(ctx context.Context) (failed error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer func() {
 		cancel()
-		failed = errors.Join(failed, d.stop())
+		failed = errors.Join(failed, d.removeReadyFile(), d.stop())
 	}()
 	return d.start(ctx)
 }

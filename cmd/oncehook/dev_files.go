@@ -166,13 +166,13 @@ func (d *dev) writeReadyFile() error {
 	return writeFile(d.ReadyFile, append(content, '\n'))
 }
 
-// removeReadyFile makes sure that nobody takes an earlier start for this one.
+// removeReadyFile makes sure that nobody takes an earlier start for a running one.
 func (d *dev) removeReadyFile() error {
 	if d.ReadyFile == "" {
 		return nil
 	}
 	if err := os.Remove(d.ReadyFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove the ready file of an earlier start: %w", err)
+		return fmt.Errorf("remove the ready file: %w", err)
 	}
 	return nil
 }

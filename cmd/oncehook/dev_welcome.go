@@ -24,13 +24,14 @@ func (d *dev) welcome() {
 	}
 	ui := d.temporal.uiURL
 	if ui == "" {
-		ui = "that of the server at " + d.temporal.address
+		ui = "that of this server"
 	}
 	fmt.Fprintf(d.stdout, `
 oncehook is up.
 
   ingress      %s
   admin API    %s
+  Temporal     %s
   Temporal UI  %s
   data         %s
 %s
@@ -39,7 +40,7 @@ Look at it from the other side:
   %s%s trace event-demo-1042
 
 Ctrl-C stops everything; the next start finds it again.
-`, d.system.ingressURL, d.system.adminURL, ui, d.dir, first, d.configHint(), os.Args[0])
+`, d.system.ingressURL, d.system.adminURL, d.temporal.address, ui, d.dir, first, d.configHint(), os.Args[0])
 }
 
 func (d *dev) firstEvent() string {

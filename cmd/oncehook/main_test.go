@@ -36,9 +36,11 @@ type install struct {
 	t      *testing.T
 	dir    string
 	config string
+	// cwd is where commands run; "" means dir.
+	cwd string
 }
 
-// output is what a command said.
+// result is what a command said.
 type result struct {
 	code           int
 	stdout, stderr string
@@ -48,7 +50,9 @@ func (i install) command(args ...string) *exec.Cmd {
 	self, err := os.Executable()
 	require.NoError(i.t, err)
 	cmd := exec.CommandContext(i.t.Context(), self, args...)
-	cmd.Dir = i.dir
+	if cmd.Dir = i.cwd; cmd.Dir == "" {
+		cmd.Dir = i.dir
+	}
 	for _, setting := range os.Environ() {
 		if !strings.HasPrefix(setting, "ONCEHOOK_") && !strings.HasPrefix(setting, "TEMPORAL_") {
 			cmd.Env = append(cmd.Env, setting)

@@ -32,7 +32,7 @@ func TestAWrongQuestionIsAUsageErrorThatSaysWhatToDo(t *testing.T) {
 		"dev: one address":   {[]string{"dev", "--ingress-addr", "127.0.0.1:9", "--admin-addr", "127.0.0.1:9"}, "both"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := install{t, i.dir, i.config}.fails(exitUsage, c.args...)
+			r := install{t: t, dir: i.dir, config: i.config}.fails(exitUsage, c.args...)
 			require.Contains(t, r.stderr, c.says)
 			require.Equal(t, 1, strings.Count(r.stderr, "\n"), "one line: %q", r.stderr)
 		})
