@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 }
 
 func beParent(dir string) {
-	p, err := StartPostgres(context.Background(), PostgresConfig{Dir: dir, NoInstall: true, NoFsync: true})
+	p, err := StartPostgres(context.Background(), PostgresConfig{Dir: dir, NoFsync: true})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -72,7 +72,7 @@ func query[T any](t *testing.T, url, sql string) T {
 
 func TestPostgresKeepsDataOverStopAndKill(t *testing.T) {
 	dir := clusterDir(t)
-	cfg := PostgresConfig{Dir: dir, NoInstall: true, Database: "oncehook"}
+	cfg := PostgresConfig{Dir: dir, Database: "oncehook"}
 	p := start(t, cfg)
 	query[int](t, p.URL("oncehook"), "WITH x AS (SELECT 1 AS n) SELECT n FROM x")
 	conn, err := pgx.Connect(t.Context(), p.URL("oncehook"))
@@ -100,7 +100,7 @@ func TestPostgresKeepsDataOverStopAndKill(t *testing.T) {
 }
 
 func TestPostgresIsDurableAndGuardedUnlessToldOtherwise(t *testing.T) {
-	p := start(t, PostgresConfig{Dir: clusterDir(t), NoInstall: true, Settings: map[string]string{"max_connections": "33"}})
+	p := start(t, PostgresConfig{Dir: clusterDir(t), Settings: map[string]string{"max_connections": "33"}})
 	for setting, want := range map[string]string{
 		"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on", "data_checksums": "on",
 		"listen_addresses": "127.0.0.1", "unix_socket_directories": "", "server_encoding": "UTF8",
@@ -128,7 +128,7 @@ func TestPostgresRunsAsUserPostgresForRoot(t *testing.T) {
 	require.NoError(t, os.Chmod(private, 0o700))
 	dir := filepath.Join(private, "postgres")
 	var said []string
-	cfg := PostgresConfig{Dir: dir, NoInstall: true, NoFsync: true, Progress: func(line string) { said = append(said, line) }}
+	cfg := PostgresConfig{Dir: dir, NoFsync: true, Progress: func(line string) { said = append(said, line) }}
 	p := start(t, cfg)
 	postgres, err := postgresAccount()
 	require.NoError(t, err)
@@ -184,20 +184,20 @@ func TestPostgresOrphanOfAKilledParentDoesNotBlock(t *testing.T) {
 	orphan, err := strconv.Atoi(strings.TrimSpace(line))
 	require.NoError(t, err)
 
-	_, err = StartPostgres(t.Context(), PostgresConfig{Dir: dir, NoInstall: true})
+	_, err = StartPostgres(t.Context(), PostgresConfig{Dir: dir})
 	require.ErrorIs(t, err, errLocked, "while the parent lives its folder is refused")
 	require.ErrorContains(t, err, strconv.Itoa(parent.Process.Pid))
 	require.True(t, alive(orphan))
 
 	require.NoError(t, parent.Process.Kill())
 	_ = parent.Wait()
-	p := start(t, PostgresConfig{Dir: dir, NoInstall: true, NoFsync: true})
+	p := start(t, PostgresConfig{Dir: dir, NoFsync: true})
 	require.False(t, alive(orphan))
 	require.Equal(t, 1, query[int](t, p.URL("postgres"), "SELECT 1"))
 }
 
 func TestPostgresStartsAgainRightAfterItsPostmasterWasKilledAlone(t *testing.T) {
-	cfg := PostgresConfig{Dir: clusterDir(t), NoInstall: true, NoFsync: true}
+	cfg := PostgresConfig{Dir: clusterDir(t), NoFsync: true}
 	p := start(t, cfg)
 	conn, err := pgx.Connect(t.Context(), p.URL("postgres"))
 	require.NoError(t, err)
@@ -228,7 +228,7 @@ func TestPostgresStartsAgainRightAfterItsPostmasterWasKilledAlone(t *testing.T) 
 
 func TestPostgresOrphanIsStoppedWhereNothingElseStopsIt(t *testing.T) {
 	dir := clusterDir(t)
-	cfg := PostgresConfig{Dir: dir, NoInstall: true, NoFsync: true}
+	cfg := PostgresConfig{Dir: dir, NoFsync: true}
 	p := start(t, cfg)
 	orphan := p.Pid()
 	p.lock.release() // as the kernel does for a dead parent; the server lives on, as without a parent-death signal
@@ -277,7 +277,7 @@ func TestPostgresErrorsSayInOneLineWhatToDo(t *testing.T) {
 		says []string
 	}{
 		"no binaries": {
-			PostgresConfig{Dir: clusterDir(t), search: &binarySearch{}},
+			PostgresConfig{Dir: clusterDir(t), NoInstall: true, search: &binarySearch{}},
 			[]string{"install the package postgresql", "ONCEHOOK_DATABASE_URL"},
 		},
 		"port taken": {
@@ -294,7 +294,6 @@ func TestPostgresErrorsSayInOneLineWhatToDo(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.cfg.NoInstall = true
 			_, err := StartPostgres(t.Context(), c.cfg)
 			require.Error(t, err)
 			require.NotContains(t, err.Error(), "\n")
@@ -310,7 +309,7 @@ func TestPostgresErrorsSayInOneLineWhatToDo(t *testing.T) {
 
 func TestPostgresStartEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	_, err := StartPostgres(ctx, PostgresConfig{Dir: clusterDir(t), NoInstall: true, NoFsync: true, Progress: func(string) {
+	_, err := StartPostgres(ctx, PostgresConfig{Dir: clusterDir(t), NoFsync: true, Progress: func(string) {
 		cancel(errors.New("user gave up"))
 	}})
 	require.Error(t, err)
