@@ -3,13 +3,10 @@ package effect_test
 import (
 	"context"
 	"log/slog"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/log"
@@ -19,103 +16,29 @@ import (
 
 	"github.com/oncehook/oncehook"
 	"github.com/oncehook/oncehook/effect"
-	"github.com/oncehook/oncehook/internal/devstack/pgtest"
-	"github.com/oncehook/oncehook/internal/keyring"
-	"github.com/oncehook/oncehook/internal/store"
+	"github.com/oncehook/oncehook/internal/store/storetest"
 )
 
-var keys = sync.OnceValue(func() *keyring.Keyring { //nolint:gochecknoglobals // one installation per test binary
-	identity, keyset, err := keyring.Generate()
-	if err != nil {
-		panic(err)
-	}
-	k, err := keyring.Load(identity, keyset)
-	if err != nil {
-		panic(err)
-	}
-	return k
-})
-
-func options(url string) store.Options {
-	return store.Options{URL: url, Keyring: keys(), Log: slog.New(slog.DiscardHandler)}
-}
-
-// house is a database with its roles.
-type house struct {
-	ingress *store.Ingress
-	work    *store.Work
-	db      *pgxpool.Pool
-}
+// house is a database with its roles, and a table that effects write.
+type house struct{ *storetest.Store }
 
 func openHouse(t testing.TB) house {
 	t.Helper()
-	url := pgtest.Template(t, "store", func(url string) error { return store.Migrate(context.Background(), options(url)) })
-	ingress, err := store.OpenIngress(t.Context(), options(url))
+	h := house{storetest.Open(t, nil)}
+	_, err := h.DB.Exec(t.Context(), `CREATE TABLE public.effects (key text)`)
 	require.NoError(t, err)
-	t.Cleanup(ingress.Close)
-	work, err := store.OpenWork(t.Context(), options(url))
-	require.NoError(t, err)
-	t.Cleanup(work.Close)
-	db, err := pgxpool.New(t.Context(), url)
-	require.NoError(t, err)
-	t.Cleanup(db.Close)
-	_, err = db.Exec(t.Context(), `CREATE TABLE public.effects (key text)`)
-	require.NoError(t, err)
-	return house{ingress, work, db}
-}
-
-// queued accepts an event and claims its start.
-func (h house) queued(t testing.TB, id string) oncehook.Ref {
-	t.Helper()
-	key, err := keys().Identity().Key("logistics", "north", id, false)
-	require.NoError(t, err)
-	compared := []byte(`{"depot":"depot-7"}`)
-	fingerprints, err := keys().Fingerprints(compared)
-	require.NoError(t, err)
-	_, err = h.ingress.Accept(t.Context(), []store.Candidate{{
-		Key: key, ReceiptID: uuid.Must(uuid.NewV7()), CorrelationID: uuid.New(), Source: "logistics",
-		Event: oncehook.Event{
-			ID: id, Tenant: "north", Type: "shipment.depot_arrival", OccurredAt: time.Now(), Compared: compared, Body: []byte(`{"id":"` + id + `"}`),
-		},
-		Fingerprints: fingerprints, Workflow: "Flow", Retention: "standard", Principal: "sender", CredentialVersion: "1", Peer: "192.0.2.7",
-	}})
-	require.NoError(t, err)
-	starts, err := h.work.ClaimStarts(t.Context(), store.ClaimLimits{Batch: 1, PerSource: 1, InFlight: 100, Lease: time.Minute})
-	require.NoError(t, err)
-	require.Len(t, starts, 1)
-	require.NoError(t, h.work.MarkStarted(t.Context(), starts[0].OutboxID, "run"))
-	return starts[0].Ref
-}
-
-func (h house) count(t testing.TB, query string, args ...any) int {
-	t.Helper()
-	var n int
-	require.NoError(t, h.db.QueryRow(t.Context(), query, args...).Scan(&n))
-	return n
+	return h
 }
 
 func (h house) effects(t testing.TB) int {
 	t.Helper()
-	return h.count(t, `SELECT count(*) FROM public.effects`)
-}
-
-// end returns the receipt's state and cause, and the detail of its last transition.
-func (h house) end(t testing.TB, ref oncehook.Ref) (oncehook.State, string, string) {
-	t.Helper()
-	var (
-		state         oncehook.State
-		cause, detail string
-	)
-	require.NoError(t, h.db.QueryRow(t.Context(), `
-		SELECT r.state, r.cause, coalesce(h.detail, '') FROM oncehook.receipts r
-		JOIN oncehook.receipt_history h ON h.receipt_id = r.id AND h.version = r.version WHERE r.id = $1`, ref.ReceiptID).Scan(&state, &cause, &detail))
-	return state, cause, detail
+	return h.Count(t, `SELECT count(*) FROM public.effects`)
 }
 
 // actionState returns an action's state, attempts and last error.
 func (h house) actionState(t testing.TB, ref oncehook.Ref, name string) (oncehook.ActionState, int, string) {
 	t.Helper()
-	rows, err := h.db.Query(t.Context(), `
+	rows, err := h.DB.Query(t.Context(), `
 		SELECT state, attempts, coalesce(last_error, '') FROM oncehook.actions WHERE receipt_id = $1 AND name = $2`, ref.ReceiptID, name)
 	require.NoError(t, err)
 	type row struct {
@@ -170,7 +93,9 @@ func (h house) environment(t testing.TB, f any, fn func(context.Context, input) 
 	r := registry(t, write.Bind(fn))
 	options = append([]effect.Option{effect.WithLog(slog.New(slog.DiscardHandler))}, options...)
 	env.SetWorkerOptions(effect.WorkerOptions(worker.Options{
-		Interceptors: []interceptor.WorkerInterceptor{r.WorkerInterceptor(h.work, options...)},
+		Interceptors: []interceptor.WorkerInterceptor{r.WorkerInterceptor(h.Work, options...)},
+		// A busy machine is no deadlock.
+		DeadlockDetectionTimeout: time.Minute,
 	}))
 	r.Register(env)
 	env.RegisterWorkflowWithOptions(f, workflow.RegisterOptions{Name: "Flow"})
@@ -188,7 +113,7 @@ func both(t *testing.T, test func(t *testing.T, h house, ref oncehook.Ref)) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := openHouse(t)
-			ref := h.queued(t, "event-1")
+			ref := h.Queue(t, storetest.Event{ID: "event-1"})
 			ref.Local = local
 			test(t, h, ref)
 		})

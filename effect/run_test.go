@@ -15,6 +15,7 @@ import (
 	"github.com/oncehook/oncehook"
 	"github.com/oncehook/oncehook/effect"
 	"github.com/oncehook/oncehook/internal/store"
+	"github.com/oncehook/oncehook/internal/store/storetest"
 )
 
 func TestAnEventHasItsEffectOnceAndEndsSucceeded(t *testing.T) {
@@ -31,10 +32,10 @@ func TestAnEventHasItsEffectOnceAndEndsSucceeded(t *testing.T) {
 		}, effect.OnEnd(func(_ context.Context, s oncehook.State) { ended = append(ended, s) }))
 		require.NoError(t, err)
 		require.Equal(t, 1, h.effects(t))
-		require.Equal(t, 1, h.count(t, `SELECT count(*) FROM public.effects WHERE key = $1`, ref.EventKey+":test.write"))
+		require.Equal(t, 1, h.Count(t, `SELECT count(*) FROM public.effects WHERE key = $1`, ref.EventKey+":test.write"))
 		require.JSONEq(t, `{"id":"event-1"}`, string(seen.Body))
 		require.Equal(t, "sender", seen.Principal)
-		state, cause, _ := h.end(t, ref)
+		state, cause, _ := h.End(t, ref.ReceiptID)
 		require.Equal(t, oncehook.StateSucceeded, state)
 		require.Equal(t, oncehook.CauseFinished, cause)
 		require.Equal(t, []oncehook.State{oncehook.StateSucceeded}, ended)
@@ -49,7 +50,7 @@ func TestAnEventHasItsEffectOnceAndEndsSucceeded(t *testing.T) {
 		}, perform))
 		require.Equal(t, ref.EventKey+":test.write", result.Key)
 		require.Equal(t, 1, h.effects(t))
-		require.Equal(t, 4, h.count(t, `SELECT count(*) FROM oncehook.receipt_history`))
+		require.Equal(t, 4, h.Count(t, `SELECT count(*) FROM oncehook.receipt_history`))
 	})
 }
 
@@ -80,7 +81,7 @@ func TestEveryOutcomeEndsTheReceiptAsSaid(t *testing.T) {
 					require.NoError(t, err)
 					return out, c.err
 				})
-				state, cause, detail := h.end(t, ref)
+				state, cause, detail := h.End(t, ref.ReceiptID)
 				require.Equal(t, c.state, state)
 				require.Equal(t, c.cause, cause)
 				require.Equal(t, c.detail, detail)
@@ -132,7 +133,7 @@ func TestAnActionIsCalledOncePerRun(t *testing.T) {
 		}, perform)
 		require.ErrorContains(t, err, "action test.write was called before in this run")
 		require.Equal(t, 1, h.effects(t))
-		state, cause, _ := h.end(t, ref)
+		state, cause, _ := h.End(t, ref.ReceiptID)
 		require.Equal(t, oncehook.StateDeadLettered, state)
 		require.Equal(t, oncehook.CauseWorkflowFailed, cause)
 	})
@@ -150,14 +151,14 @@ func TestCallByNameIsTheSame(t *testing.T) {
 			return perform(ctx, in)
 		}))
 		require.Equal(t, 1, h.effects(t))
-		require.Equal(t, 1, h.count(t, `SELECT count(*) FROM oncehook.actions WHERE business_key = 'invoice-42'`))
+		require.Equal(t, 1, h.Count(t, `SELECT count(*) FROM oncehook.actions WHERE business_key = 'invoice-42'`))
 	})
 }
 
 func TestTwoEventsForOneBusinessFactHaveOneEffect(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, h house, first oncehook.Ref) {
-		second := h.queued(t, "event-2")
+		second := h.Queue(t, storetest.Event{ID: "event-2"})
 		second.Local = first.Local
 		settle := func(ctx workflow.Context, _ oncehook.Ref) error {
 			out, err := write.Do(ctx, input{}, effect.BusinessKey("invoice-42"), effect.Summary("settles an invoice"))
@@ -191,7 +192,7 @@ func TestARunThatFailsByItselfIsADeadLetter(t *testing.T) {
 	both(t, func(t *testing.T, h house, ref oncehook.Ref) {
 		err := h.run(t, ref, func(workflow.Context, oncehook.Ref) error { return errors.New("a bug" + strings.Repeat("!", 5000)) }, perform)
 		require.Error(t, err)
-		state, cause, detail := h.end(t, ref)
+		state, cause, detail := h.End(t, ref.ReceiptID)
 		require.Equal(t, oncehook.StateDeadLettered, state)
 		require.Equal(t, oncehook.CauseWorkflowFailed, cause)
 		require.LessOrEqual(t, len(detail), 1024)
@@ -202,7 +203,7 @@ func TestARunWithoutEffectsEndsSucceeded(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, h house, ref oncehook.Ref) {
 		require.NoError(t, h.run(t, ref, func(workflow.Context, oncehook.Ref) error { return nil }, perform))
-		state, _, _ := h.end(t, ref)
+		state, _, _ := h.End(t, ref.ReceiptID)
 		require.Equal(t, oncehook.StateSucceeded, state)
 	})
 }
@@ -216,7 +217,7 @@ func TestACancelledRunIsADeadLetter(t *testing.T) {
 			return workflow.Sleep(ctx, time.Hour)
 		}, perform)
 		require.Error(t, err)
-		_, cause, _ := h.end(t, ref)
+		_, cause, _ := h.End(t, ref.ReceiptID)
 		require.Equal(t, oncehook.CauseCancelled, cause)
 	})
 }
@@ -237,13 +238,13 @@ func TestTheEndWaitsForCallsThatNobodyAwaits(t *testing.T) {
 func TestAnAttemptOfAnEarlierRunDoesNothing(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, h house, ref oncehook.Ref) {
-		_, err := h.work.Finish(t.Context(), store.Finish{
+		_, err := h.Work.Finish(t.Context(), store.Finish{
 			ReceiptID: mustParse(t, ref.ReceiptID), RunNo: 1, State: oncehook.StateDeadLettered, Cause: "test",
 		})
 		require.NoError(t, err)
 		require.Error(t, h.run(t, ref, do, perform))
 		require.Zero(t, h.effects(t))
-		_, cause, _ := h.end(t, ref)
+		_, cause, _ := h.End(t, ref.ReceiptID)
 		require.Equal(t, "test", cause)
 	})
 }
@@ -251,7 +252,7 @@ func TestAnAttemptOfAnEarlierRunDoesNothing(t *testing.T) {
 func TestAWorkflowWithoutARefIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	h := openHouse(t)
-	h.queued(t, "event-1")
+	h.Queue(t, storetest.Event{ID: "event-1"})
 	run := h.environment(t, func(ctx workflow.Context, _ string) error {
 		_, err := write.Do(ctx, input{})
 		require.ErrorContains(t, err, "does not come from a workflow that takes an oncehook.Ref")
@@ -259,7 +260,7 @@ func TestAWorkflowWithoutARefIsLeftAlone(t *testing.T) {
 	}, perform)
 	require.NoError(t, run("hello"))
 	require.Zero(t, h.effects(t))
-	require.Zero(t, h.count(t, `SELECT count(*) FROM oncehook.receipts WHERE state = 'succeeded'`))
+	require.Zero(t, h.Count(t, `SELECT count(*) FROM oncehook.receipts WHERE state = 'succeeded'`))
 }
 
 func TestResultThatCannotBeStoredIsPermanent(t *testing.T) {
@@ -270,7 +271,7 @@ func TestResultThatCannotBeStoredIsPermanent(t *testing.T) {
 			return output{Key: strings.Repeat("x", store.MaxResult)}, err
 		}))
 		require.Zero(t, h.effects(t))
-		_, cause, _ := h.end(t, ref)
+		_, cause, _ := h.End(t, ref.ReceiptID)
 		require.Equal(t, oncehook.CausePermanent, cause)
 	})
 }

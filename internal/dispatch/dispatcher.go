@@ -37,7 +37,8 @@ type Config struct {
 	// InFlight bounds, per source, the runs that wait for their first action.
 	// Defaults to 200.
 	InFlight int
-	// Lease is how long a claimed row is this process's own. Defaults to 30 s.
+	// Lease is how long a claimed row is this process's own. It outlasts a batch
+	// of starts that all time out. Defaults to 20 s.
 	Lease time.Duration
 	// StartTimeout bounds one start. Defaults to 5 s.
 	StartTimeout time.Duration
@@ -55,7 +56,7 @@ func (c Config) withDefaults() Config {
 	}
 	c.Parallel = orDefault(c.Parallel, 4)
 	c.InFlight = orDefault(c.InFlight, 200)
-	c.Lease = orDefault(c.Lease, 30*time.Second)
+	c.Lease = orDefault(c.Lease, 20*time.Second)
 	c.StartTimeout = orDefault(c.StartTimeout, 5*time.Second)
 	return c
 }
@@ -120,13 +121,11 @@ func (d *Dispatcher) feed(ctx context.Context, queue chan<- store.Start) {
 	pause := pollBusy
 	for ctx.Err() == nil {
 		batch := d.batch()
-		starts, err := d.Store.ClaimStarts(ctx, store.ClaimLimits{
-			Batch: batch, PerSource: batch, InFlight: d.InFlight, Lease: d.Lease, Local: d.Local,
-		})
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err != nil:
+		starts, err := d.claim(context.WithoutCancel(ctx), batch)
+		if err != nil {
+			if ctx.Err() != nil {
+				return
+			}
 			d.Log.WarnContext(ctx, "the outbox cannot be read", "error", err.Error())
 			d.sleep(ctx, pollAway, nil)
 			continue
@@ -139,12 +138,11 @@ func (d *Dispatcher) feed(ctx context.Context, queue chan<- store.Start) {
 				return
 			}
 		}
-		if len(starts) == batch {
-			pause = pollBusy
-			continue
-		}
 		if len(starts) > 0 {
 			pause = pollBusy
+		}
+		if len(starts) == batch {
+			continue
 		}
 		if d.sleep(ctx, jittered(pause), d.wake) {
 			pause = pollBusy
@@ -152,6 +150,15 @@ func (d *Dispatcher) feed(ctx context.Context, queue chan<- store.Start) {
 			pause = min(2*pause, pollIdle)
 		}
 	}
+}
+
+// claim is not broken off: the database might have leased rows to nobody.
+func (d *Dispatcher) claim(ctx context.Context, batch int) ([]store.Start, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTime)
+	defer cancel()
+	return d.Store.ClaimStarts(ctx, store.ClaimLimits{
+		Batch: batch, PerSource: batch, InFlight: d.InFlight, Lease: d.Lease, Local: d.Local,
+	})
 }
 
 // batch is one row while Temporal is away: enough to notice that it is back.

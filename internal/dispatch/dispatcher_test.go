@@ -14,6 +14,7 @@ import (
 
 	"github.com/oncehook/oncehook"
 	"github.com/oncehook/oncehook/internal/store"
+	"github.com/oncehook/oncehook/internal/store/storetest"
 )
 
 func TestAnEventBecomesOneRunThatTellsItsStory(t *testing.T) {
@@ -130,9 +131,9 @@ func TestARunThatTemporalForgotIsNotStartedAgain(t *testing.T) {
 	t.Parallel()
 	p := openPost(t)
 	event := p.accept("event-1")
-	_, err := p.work.ClaimStarts(t.Context(), store.ClaimLimits{Batch: 1, PerSource: 1, InFlight: 1})
+	_, err := p.Work.ClaimStarts(t.Context(), store.ClaimLimits{Batch: 1, PerSource: 1, InFlight: 1})
 	require.NoError(t, err)
-	_, err = p.work.Finish(t.Context(), store.Finish{ReceiptID: event.receipt, RunNo: 1, State: oncehook.StateSucceeded, Cause: "finished"})
+	_, err = p.Work.Finish(t.Context(), store.Finish{ReceiptID: event.receipt, RunNo: 1, State: oncehook.StateSucceeded, Cause: "finished"})
 	require.NoError(t, err)
 	p.dispatch(p.config())
 	require.Empty(t, p.started(event).runID)
@@ -143,7 +144,7 @@ func TestARunThatTemporalForgotIsNotStartedAgain(t *testing.T) {
 func TestWhatTemporalNeverTakesIsADeadLetter(t *testing.T) {
 	t.Parallel()
 	p := openPost(t)
-	event := p.accept("event-1", func(c *store.Candidate) { c.Workflow = strings.Repeat("x", 2000) })
+	event := p.acceptFor("event-1", strings.Repeat("x", 2000))
 	other := p.accept("event-2")
 	p.dispatch(p.config())
 	p.started(event)
@@ -196,9 +197,9 @@ func TestTheOutboxWaitsWhileTemporalIsAway(t *testing.T) {
 func TestTheDispatcherSurvivesPostgreSQLBeingAway(t *testing.T) {
 	t.Parallel()
 	p := openPost(t)
-	gate, url := throughRelay(t, p.url)
+	gate, url := throughRelay(t, p.URL)
 	c := p.config()
-	c.Store = openWork(t, url)
+	c.Store = storetest.OpenWork(t, url)
 	before := p.accept("before")
 	p.dispatch(c)
 	p.started(before)
@@ -219,7 +220,7 @@ func TestTwoDispatchersStartEachEventOnce(t *testing.T) {
 	}
 	first, _ := p.dispatch(p.config())
 	c := p.config()
-	c.Store = openWork(t, p.url)
+	c.Store = storetest.OpenWork(t, p.URL)
 	p.dispatch(c)
 	first.Wake()
 	runs := map[string]bool{}
@@ -244,12 +245,12 @@ func TestStopFinishesStartsAndGivesTheRestBack(t *testing.T) {
 	}
 	_, stop := p.dispatch(c)
 	claimed := func() (n int) {
-		require.NoError(t, p.db.QueryRow(t.Context(), `SELECT count(*) FROM oncehook.outbox WHERE claims > 0`).Scan(&n))
+		require.NoError(t, p.DB.QueryRow(t.Context(), `SELECT count(*) FROM oncehook.outbox WHERE claims > 0`).Scan(&n))
 		return n
 	}
 	p.soon(func() bool { return claimed() > 1 }, "rows are claimed")
 	stop()
 	var leased int
-	require.NoError(t, p.db.QueryRow(context.Background(), `SELECT count(*) FROM oncehook.outbox WHERE lease_until > now() + interval '11 seconds'`).Scan(&leased))
+	require.NoError(t, p.DB.QueryRow(context.Background(), `SELECT count(*) FROM oncehook.outbox WHERE lease_until > now() + interval '11 seconds'`).Scan(&leased))
 	require.Zero(t, leased, "no row waits for the end of a lease")
 }

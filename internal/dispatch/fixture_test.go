@@ -10,68 +10,31 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
 	"google.golang.org/grpc"
 
-	"github.com/oncehook/oncehook"
-	"github.com/oncehook/oncehook/internal/devstack/pgtest"
 	"github.com/oncehook/oncehook/internal/dispatch"
-	"github.com/oncehook/oncehook/internal/keyring"
-	"github.com/oncehook/oncehook/internal/store"
+	"github.com/oncehook/oncehook/internal/store/storetest"
 )
-
-var keys = sync.OnceValue(func() *keyring.Keyring { //nolint:gochecknoglobals // one installation per test binary
-	identity, keyset, err := keyring.Generate()
-	if err != nil {
-		panic(err)
-	}
-	k, err := keyring.Load(identity, keyset)
-	if err != nil {
-		panic(err)
-	}
-	return k
-})
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 // post is a database with an outbox, and a client of the real server.
 type post struct {
-	t       *testing.T
-	url     string
-	ingress *store.Ingress
-	work    *store.Work
-	db      *pgxpool.Pool
-	client  client.Client
-	source  string
+	*storetest.Store
+	t      *testing.T
+	client client.Client
+	source string
 }
 
 func openPost(t *testing.T) *post {
 	t.Helper()
-	p := &post{t: t, source: "s" + uuid.NewString()[:8]}
-	p.url = pgtest.Template(t, "store", func(url string) error {
-		return store.Migrate(context.Background(), store.Options{URL: url, Keyring: keys(), Log: quiet()})
-	})
-	var err error
-	p.ingress, err = store.OpenIngress(t.Context(), store.Options{URL: p.url, Keyring: keys(), Log: quiet()})
-	require.NoError(t, err)
-	t.Cleanup(p.ingress.Close)
-	p.work = openWork(t, p.url)
-	p.db, err = pgxpool.New(t.Context(), p.url)
-	require.NoError(t, err)
-	t.Cleanup(p.db.Close)
-	p.client = dial(t, shared.address(t), client.DefaultNamespace)
-	return p
-}
-
-func openWork(t *testing.T, url string) *store.Work {
-	t.Helper()
-	work, err := store.OpenWork(t.Context(), store.Options{URL: url, Keyring: keys(), Log: quiet()})
-	require.NoError(t, err)
-	t.Cleanup(work.Close)
-	return work
+	return &post{
+		Store: storetest.Open(t, nil), t: t, source: "s" + uuid.NewString()[:8],
+		client: dial(t, shared.address(t), client.DefaultNamespace),
+	}
 }
 
 // dial does not wait for the server, as a process that starts before it.
@@ -92,28 +55,17 @@ type accepted struct {
 	receipt uuid.UUID
 }
 
-func (p *post) accept(id string, changes ...func(*store.Candidate)) accepted {
+func (p *post) accept(id string) accepted { return p.acceptFor(id, "Flow") }
+
+// acceptFor accepts an event that starts the workflow of that type.
+func (p *post) acceptFor(id, workflow string) accepted {
 	p.t.Helper()
-	key, err := keys().Identity().Key(p.source, "north", id, false)
-	require.NoError(p.t, err)
-	compared := []byte(`{"depot":"depot-7"}`)
-	fingerprints, err := keys().Fingerprints(compared)
-	require.NoError(p.t, err)
-	c := store.Candidate{
-		Key: key, ReceiptID: uuid.Must(uuid.NewV7()), CorrelationID: uuid.New(), Source: p.source,
-		Event:        oncehook.Event{ID: id, Tenant: "north", Type: "shipment.depot_arrival", Compared: compared, Body: []byte(`{}`)},
-		Fingerprints: fingerprints, Workflow: "Flow", Retention: "standard", Principal: "sender", CredentialVersion: "1", Peer: "192.0.2.7",
-	}
-	for _, change := range changes {
-		change(&c)
-	}
-	_, err = p.ingress.Accept(p.t.Context(), []store.Candidate{c})
-	require.NoError(p.t, err)
-	return accepted{key: string(key), receipt: c.ReceiptID}
+	c := p.Accept(p.t, storetest.Event{Source: p.source, ID: id, Workflow: workflow})
+	return accepted{key: string(c.Key), receipt: c.ReceiptID}
 }
 
 func (p *post) config() dispatch.Config {
-	return dispatch.Config{Store: p.work, Client: p.client, Log: quiet()}
+	return dispatch.Config{Store: p.Work, Client: p.client, Log: quiet()}
 }
 
 // dispatch runs a dispatcher until the test ends or stop is called.
@@ -142,7 +94,7 @@ type row struct {
 func (p *post) row(a accepted) row {
 	p.t.Helper()
 	var r row
-	require.NoError(p.t, p.db.QueryRow(p.t.Context(), `
+	require.NoError(p.t, p.DB.QueryRow(p.t.Context(), `
 		SELECT dispatched_at IS NOT NULL, coalesce(run_id, ''), coalesce(last_error, ''), coalesce(alert, ''), claims
 		FROM oncehook.outbox WHERE receipt_id = $1 ORDER BY id DESC LIMIT 1`, a.receipt).
 		Scan(&r.dispatched, &r.runID, &r.lastError, &r.alert, &r.claims))
@@ -151,13 +103,13 @@ func (p *post) row(a accepted) row {
 
 func (p *post) state(a accepted) (state, cause string) {
 	p.t.Helper()
-	require.NoError(p.t, p.db.QueryRow(p.t.Context(), `SELECT state, cause FROM oncehook.receipts WHERE id = $1`, a.receipt).Scan(&state, &cause))
+	require.NoError(p.t, p.DB.QueryRow(p.t.Context(), `SELECT state, cause FROM oncehook.receipts WHERE id = $1`, a.receipt).Scan(&state, &cause))
 	return state, cause
 }
 
 func (p *post) exec(sql string, args ...any) {
 	p.t.Helper()
-	_, err := p.db.Exec(p.t.Context(), sql, args...)
+	_, err := p.DB.Exec(p.t.Context(), sql, args...)
 	require.NoError(p.t, err)
 }
 
@@ -169,12 +121,26 @@ func (p *post) forget(a accepted) {
 
 func (p *post) soon(condition func() bool, what string) {
 	p.t.Helper()
-	require.Eventually(p.t, condition, 30*time.Second, 10*time.Millisecond, what)
+	require.True(p.t, eventually(condition), what)
+}
+
+// eventually polls in the test's own goroutine, so that the condition may fail the test.
+func eventually(condition func() bool) bool {
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); <-ticker.C {
+		if condition() {
+			return true
+		}
+	}
+	return false
 }
 
 func (p *post) started(a accepted) row {
 	p.t.Helper()
-	p.soon(func() bool { return p.row(a).dispatched }, "the row is dispatched")
+	if !eventually(func() bool { return p.row(a).dispatched }) {
+		require.Failf(p.t, "the row is not dispatched", "%+v", p.row(a))
+	}
 	return p.row(a)
 }
 
