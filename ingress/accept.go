@@ -59,12 +59,16 @@ func (d *delivery) authorize(items []oncehook.Item) *refused {
 			e.Tenant = d.source.DefaultTenant
 		}
 		if e.Tenant == "" {
-			return rejected(&oncehook.Refusal{Code: oncehook.CodeTenantMissing, Field: "tenant",
-				Detail: "the event names no tenant and the source has no default tenant"}, "")
+			return rejected(&oncehook.Refusal{
+				Code: oncehook.CodeTenantMissing, Field: "tenant",
+				Detail: "the event names no tenant and the source has no default tenant",
+			}, "")
 		}
 		if !d.proof.MaySpeakFor(e.Tenant) {
-			return &refused{decision: oncehook.TenantForbidden, evidence: inRow, tenant: e.Tenant,
-				Refusal: oncehook.Refusal{Code: oncehook.CodeTenantForbidden, Field: "tenant", Detail: "the credential does not speak for the event's tenant"}}
+			return &refused{
+				decision: oncehook.TenantForbidden, evidence: inRow, tenant: e.Tenant,
+				Refusal: oncehook.Refusal{Code: oncehook.CodeTenantForbidden, Field: "tenant", Detail: "the credential does not speak for the event's tenant"},
+			}
 		}
 	}
 	return nil
@@ -76,8 +80,10 @@ func (d *delivery) candidates(items []oncehook.Item) ([]store.Candidate, *refuse
 	for n := range items {
 		e := items[n].Event
 		if !d.source.recognizes(e.Type) {
-			return nil, rejected(&oncehook.Refusal{Code: oncehook.CodeTypeUnrecognized, Field: "type",
-				Detail: "the field type names no event type of this source"}, e.Tenant)
+			return nil, rejected(&oncehook.Refusal{
+				Code: oncehook.CodeTypeUnrecognized, Field: "type",
+				Detail: "the field type names no event type of this source",
+			}, e.Tenant)
 		}
 		key, err := d.Keyring.Identity().Key(d.source.Name, e.Tenant, e.ID, d.source.PersonalIDs)
 		if refusal, ok := errors.AsType[*oncehook.Refusal](err); ok {
@@ -145,8 +151,10 @@ func (d *delivery) limitRate(unit []store.Candidate) *refused {
 }
 
 func rateLimited(tenant string, wait time.Duration) *refused {
-	return &refused{decision: oncehook.RateLimited, evidence: inSum, tenant: tenant, retryAfter: wait,
-		Refusal: oncehook.Refusal{Code: oncehook.CodeRateLimited, Detail: "new events of this source and tenant come faster than its limit"}}
+	return &refused{
+		decision: oncehook.RateLimited, evidence: inSum, tenant: tenant, retryAfter: wait,
+		Refusal: oncehook.Refusal{Code: oncehook.CodeRateLimited, Detail: "new events of this source and tenant come faster than its limit"},
+	}
 }
 
 // notAccepted refuses a unit that the store did not commit, or may not have.

@@ -53,8 +53,10 @@ func (d *delivery) answerResults(unit []store.Candidate, accepted []store.Accept
 	if conflict < 0 {
 		return d.succeed(results)
 	}
-	refusal := &refused{decision: oncehook.Conflict, evidence: inUnit, correlation: results[conflict].CorrelationID,
-		Refusal: oncehook.Refusal{Code: oncehook.CodeEventConflict, Field: "id", Detail: "an event with this id was received before with other business fields; this copy is kept as evidence and not applied"}}
+	refusal := &refused{
+		decision: oncehook.Conflict, evidence: inUnit, correlation: results[conflict].CorrelationID,
+		Refusal: oncehook.Refusal{Code: oncehook.CodeEventConflict, Field: "id", Detail: "an event with this id was received before with other business fields; this copy is kept as evidence and not applied"},
+	}
 	if len(results) > 1 {
 		refusal.results = results
 	}
@@ -92,7 +94,7 @@ func (d *delivery) answerRefusal(r *refused) error {
 	}
 	status := r.Code.Status()
 	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
-		d.c.Response().Header().Set(echo.HeaderRetryAfter, strconv.Itoa(r.retryAfterSeconds()))
+		d.c.Response().Header().Set(echo.HeaderRetryAfter, strconv.Itoa(r.retryAfterSeconds(d.id)))
 	}
 	return d.write(document(status, mediaProblem, problem{
 		Code: r.Code, Title: r.Code.Title(), Status: status, Detail: r.Detail,

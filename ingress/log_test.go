@@ -39,7 +39,7 @@ func TestRefusalsAreLoggedOncePerKindAndCounted(t *testing.T) {
 	lines := s.logLines()
 	require.Len(t, lines, 3)
 	require.EqualValues(t, 49, lines[2]["more_since_last_line"])
-	require.Equal(t, "delivery unauthenticated", lines[2]["msg"])
+	require.Equal(t, "unauthenticated", lines[2]["outcome"])
 	require.Equal(t, "wrong_secret", lines[2]["cause"])
 	require.Equal(t, "127.0.0.1", lines[2]["peer"])
 	require.Len(t, lines[2]["correlation_id"], 36)

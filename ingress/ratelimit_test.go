@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 )
 
@@ -24,10 +25,10 @@ func TestTheBucketsInMemoryAreBounded(t *testing.T) {
 
 func TestRetryAfterIsAlwaysAWholeNumberOfSecondsInBounds(t *testing.T) {
 	for wait, want := range map[time.Duration]int{1: 1, time.Second: 1, time.Second + 1: 2, time.Hour: retryMost, math.MaxInt64: retryMost} {
-		require.Equal(t, want, (&refused{retryAfter: wait}).retryAfterSeconds())
+		require.Equal(t, want, (&refused{retryAfter: wait}).retryAfterSeconds(uuid.Nil))
 	}
 	for range 100 {
-		seconds := (&refused{}).retryAfterSeconds()
+		seconds := (&refused{}).retryAfterSeconds(uuid.New())
 		require.GreaterOrEqual(t, seconds, 1)
 		require.LessOrEqual(t, seconds, retrySpread)
 	}

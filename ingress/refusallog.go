@@ -62,7 +62,7 @@ func (l *refusalLog) line(ctx context.Context, r *refused, attrs []slog.Attr) {
 	if suppressed > 0 {
 		attrs = append(attrs, slog.Int("more_since_last_line", suppressed))
 	}
-	l.log.LogAttrs(ctx, levelOf(r.decision, r.Code), "delivery "+string(r.decision), attrs...)
+	l.log.LogAttrs(ctx, levelOf(r.decision, r.Code), "delivery refused", attrs...)
 }
 
 // levelOf is Error for a bug, Warn for what an operator should look into, Info for the rest.

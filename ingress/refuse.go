@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"time"
 
 	"github.com/google/uuid"
@@ -57,14 +56,18 @@ func rejected(r *oncehook.Refusal, tenant string) *refused {
 }
 
 func unavailable(err error) *refused {
-	return &refused{decision: oncehook.Unavailable, evidence: inSum, err: err,
-		Refusal: oncehook.Refusal{Code: oncehook.CodeUnavailable, Detail: "whether the event is recorded is not certain; send it again"}}
+	return &refused{
+		decision: oncehook.Unavailable, evidence: inSum, err: err,
+		Refusal: oncehook.Refusal{Code: oncehook.CodeUnavailable, Detail: "whether the event is recorded is not certain; send it again"},
+	}
 }
 
 // internal refuses a request that met a bug. The error may hold anything.
 func internal(err error) *refused {
-	return &refused{decision: oncehook.Unavailable, evidence: inSum, err: fmt.Errorf("unexpected %T", err),
-		Refusal: oncehook.Refusal{Code: oncehook.CodeInternal, Detail: "the log says more under this correlation_id"}}
+	return &refused{
+		decision: oncehook.Unavailable, evidence: inSum, err: fmt.Errorf("unexpected %T", err),
+		Refusal: oncehook.Refusal{Code: oncehook.CodeInternal, Detail: "the log says more under this correlation_id"},
+	}
 }
 
 // refuse writes the evidence and then answers. Without evidence there is no
@@ -120,7 +123,7 @@ func (d *delivery) sourceName() string {
 
 func (d *delivery) logAttrs(r *refused) []slog.Attr {
 	attrs := []slog.Attr{
-		slog.String("source", d.sourceName()), slog.String("code", string(r.Code)), slog.String("cause", r.cause),
+		slog.String("source", d.sourceName()), slog.String("outcome", string(r.decision)), slog.String("code", string(r.Code)), slog.String("cause", r.cause),
 		slog.String("peer", d.peer.String()), slog.String("correlation_id", d.correlationOf(r)),
 	}
 	if d.proof.Principal != "" {
@@ -152,13 +155,13 @@ const (
 )
 
 // retryAfterSeconds is when a retry makes sense. Where nobody knows, senders are
-// spread, so that they do not all come back at once.
-func (r *refused) retryAfterSeconds() int {
+// spread by their deliveries' random ids, so that they do not all come back at once.
+func (r *refused) retryAfterSeconds(id uuid.UUID) int {
 	switch {
 	case r.retryAfter >= retryMost*time.Second:
 		return retryMost
 	case r.retryAfter > 0:
 		return int((r.retryAfter + time.Second - 1) / time.Second)
 	}
-	return 1 + rand.IntN(retrySpread)
+	return 1 + int(id[0])%retrySpread
 }

@@ -12,10 +12,7 @@ import (
 )
 
 // lines is the bearer contract with an event per line, to test requests of several events.
-type lines struct {
-	oncehook.Provider
-	reply func([]oncehook.Result) oncehook.Reply
-}
+type lines struct{ oncehook.Provider }
 
 func (p lines) Events(r oncehook.Request, proof oncehook.Proof) ([]oncehook.Item, error) {
 	var items []oncehook.Item

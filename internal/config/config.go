@@ -177,8 +177,10 @@ func (c *Config) RequireDatabase(role string) error {
 	if len(c.DatabaseURL(role)) > 0 {
 		return nil
 	}
-	return &LoadError{Problems: []Problem{{File: c.File, Path: "database." + role,
-		Message: "is missing: set database.url or database." + role + " to {file: PATH} or {env: NAME}, or set " + oncehook.EnvDatabaseURL}}}
+	return &LoadError{Problems: []Problem{{
+		File: c.File, Path: "database." + role,
+		Message: "is missing: set database.url or database." + role + " to {file: PATH} or {env: NAME}, or set " + oncehook.EnvDatabaseURL,
+	}}}
 }
 
 // RequireKeys returns an error that says what to write when the keys are missing.
