@@ -114,7 +114,8 @@ func checkAddress(addr, flag string) error {
 }
 
 func (d *dev) run(ctx context.Context) (failed error) {
-	if err := os.MkdirAll(d.dir, 0o755); err != nil { //nolint:gosec // the user postgres passes through it; secrets are in a folder of their own
+	// The user postgres passes through it; secrets are in a folder of their own.
+	if err := os.MkdirAll(d.dir, 0o755); err != nil {
 		return fmt.Errorf("make the data folder: %w", err)
 	}
 	unlock, err := devstack.LockFile(filepath.Join(d.dir, "lock"))

@@ -57,7 +57,7 @@ func passable(t *testing.T) string {
 	dir, err := os.MkdirTemp("", "oncehook-dev-test-")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
-	require.NoError(t, os.Chmod(dir, 0o755)) //nolint:gosec // so that it can be entered
+	require.NoError(t, os.Chmod(dir, 0o755))
 	return dir
 }
 
@@ -122,7 +122,9 @@ func TestDevRunsEverythingAndFindsYesterdaysEvents(t *testing.T) {
 	require.Contains(t, i.ok("send", "acme", "order.created"), "202")
 
 	killServers(t, data)
-	require.Eventually(t, func() bool { return i.run("send", "logistics", "shipment.depot_arrival", "--id", "event-amid").code == 0 },
+	require.Eventually(t, func() bool {
+		return i.run("send", "logistics", "shipment.depot_arrival", "--id", "event-amid").code == 0
+	},
 		60*time.Second, 100*time.Millisecond, "PostgreSQL comes back where it was")
 	i.succeeded("event-amid")
 

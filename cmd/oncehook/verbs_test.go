@@ -33,7 +33,7 @@ func serving(t *testing.T) (install, *background) {
 }
 
 func answers(url string) bool {
-	response, err := http.Get(url) //nolint:gosec,noctx // a URL of the test
+	response, err := http.Get(url)
 	if err != nil {
 		return false
 	}

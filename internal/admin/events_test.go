@@ -51,7 +51,7 @@ func TestAnswersHaveTheContractsFields(t *testing.T) {
 	summary := requireFields(t, one(t, list["events"]), eventFields)
 	require.Equal(t, string(event.Key), summary["event_key"])
 	require.Equal(t, "received", summary["status"])
-	require.Equal(t, "", list["next_cursor"])
+	require.Empty(t, list["next_cursor"])
 
 	receipt := requireFields(t, r.get(t, path).object(t), receiptFields)
 	require.Equal(t, event.ReceiptID.String(), receipt["receipt_id"])

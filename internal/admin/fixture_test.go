@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Run(m)) }
 
-var keys = sync.OnceValue(func() *keyring.Keyring { //nolint:gochecknoglobals // one installation per test binary
+var keys = sync.OnceValue(func() *keyring.Keyring {
 	identity, keyset, err := keyring.Generate()
 	if err != nil {
 		panic(err)
@@ -117,7 +117,7 @@ func (r reply) problem(t testing.TB, status int, code oncehook.Code) map[string]
 	require.EqualValues(t, status, p["status"])
 	for _, name := range []string{"title", "detail", "retryable", "correlation_id"} {
 		require.Contains(t, p, name)
-		require.NotEqual(t, "", p[name])
+		require.NotNil(t, p[name])
 	}
 	return p
 }

@@ -18,8 +18,9 @@ func (s *server) GetReadiness(ctx context.Context, _ api.GetReadinessRequestObje
 		s.Log.WarnContext(ctx, "not ready", "reason", err.Error())
 		return api.GetReadiness503JSONResponse{Status: api.Unavailable}, nil
 	}
-	if err := s.Store.Ping(ctx); err != nil {
-		return api.GetReadiness200JSONResponse{HealthJSONResponse: api.HealthJSONResponse{Status: api.Degraded}}, nil
+	status := api.Ok
+	if s.Store.Ping(ctx) != nil {
+		status = api.Degraded
 	}
-	return api.GetReadiness200JSONResponse{HealthJSONResponse: api.HealthJSONResponse{Status: api.Ok}}, nil
+	return api.GetReadiness200JSONResponse{HealthJSONResponse: api.HealthJSONResponse{Status: status}}, nil
 }

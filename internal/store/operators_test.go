@@ -25,7 +25,7 @@ func newToken(t testing.TB) oncehook.Secret {
 	return token
 }
 
-var everything = store.Scope{Sources: []string{store.Everything}, Tenants: []string{store.Everything}} //nolint:gochecknoglobals // a constant
+var everything = store.Scope{Sources: []string{store.Everything}, Tenants: []string{store.Everything}}
 
 func TestTheConfiguredTokenIsAnAdminsHoweverOftenItIsEnsured(t *testing.T) {
 	t.Parallel()

@@ -18,7 +18,7 @@ import (
 	"github.com/oncehook/oncehook/internal/admin/page"
 )
 
-var update = flag.Bool("update", false, "write the golden files") //nolint:gochecknoglobals // a flag
+var update = flag.Bool("update", false, "write the golden files")
 
 func trace(t *testing.T, name string) api.Trace {
 	t.Helper()
