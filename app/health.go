@@ -26,19 +26,24 @@ func (s *Server) readyFunc(schema func(context.Context) error) func(context.Cont
 	}
 }
 
-// withHealth adds /livez and /readyz to the ingress, for balancers that see only it.
+// withHealth adds /livez and /readyz to the ingress, for balancers that see only
+// it. Every other request goes on untouched: a ServeMux would redirect some paths.
 func (s *Server) withHealth(next http.Handler, ready func(context.Context) error) http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok") })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
-		if err := ready(r.Context()); err != nil {
-			answer(w, http.StatusServiceUnavailable, err.Error())
-			return
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked := r.Method == http.MethodGet || r.Method == http.MethodHead
+		switch {
+		case asked && r.URL.Path == "/livez":
+			answer(w, http.StatusOK, "ok")
+		case asked && r.URL.Path == "/readyz":
+			if err := ready(r.Context()); err != nil {
+				answer(w, http.StatusServiceUnavailable, err.Error())
+				return
+			}
+			answer(w, http.StatusOK, "ok")
+		default:
+			next.ServeHTTP(w, r)
 		}
-		answer(w, http.StatusOK, "ok")
 	})
-	mux.Handle("/", next)
-	return mux
 }
 
 func answer(w http.ResponseWriter, status int, text string) {
