@@ -63,6 +63,7 @@ func poolConfig(o Options, s session) (*pgxpool.Config, error) {
 	set("tcp_keepalives_idle", seconds(keepAliveIdle))
 	set("tcp_keepalives_interval", seconds(keepAliveEvery))
 	set("tcp_keepalives_count", strconv.Itoa(keepAliveCount))
+	set("jit", "off") // statements here are short: compiling one costs more than running it
 	params["TimeZone"] = "UTC"
 	params["search_path"] = "oncehook, pg_temp"
 	if conn.ConnectTimeout == 0 {

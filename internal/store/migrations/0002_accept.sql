@@ -40,7 +40,7 @@ BEGIN
 
     -- A statement of its own has a new snapshot, which sees whoever won.
     RETURN QUERY
-    WITH found AS MATERIALIZED (
+    WITH found AS (
         SELECT c.*, k.receipt_id, k.correlation_id,
                k.recipe AS stored_recipe, k.fingerprint_key_id AS stored_key, k.fingerprint AS stored,
                CASE WHEN k.recipe = c.recipe AND k.fingerprint_key_id = c.fingerprint_key THEN c.fingerprint
@@ -57,6 +57,7 @@ BEGIN
                    type, subject, occurred_at, sequence, workflow, traceparent, class,
                    data_key, body, principal, credential, peer, flags, ord)
         JOIN event_keys k ON k.key = c.key
+        OFFSET 0                            -- keeps "compared" from being computed once per use
     ), decided AS MATERIALIZED (
         SELECT f.*,
                CASE WHEN f.receipt_id = f.id       THEN 'accepted'

@@ -40,7 +40,7 @@ BEGIN
         FOREACH v_parent IN ARRAY ARRAY['audit', 'audit_sums'] LOOP
             v_leaf := format('%s_%s', v_parent, to_char(v_day, 'YYYYMMDD'));
             IF to_regclass(v_leaf) IS NULL THEN
-                EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING DEFAULTS INCLUDING CONSTRAINTS)', v_leaf, v_parent);
+                EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING DEFAULTS)', v_leaf, v_parent);
                 -- The parent's row trigger comes with the attachment, this one does not.
                 EXECUTE format('CREATE TRIGGER %I BEFORE TRUNCATE ON %I FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()',
                                v_parent || '_no_truncate', v_leaf);
