@@ -92,6 +92,9 @@ func (d *dev) check() error {
 		if d.ReadyFile, err = filepath.Abs(d.ReadyFile); err != nil {
 			return err
 		}
+		if info, err := os.Stat(filepath.Dir(d.ReadyFile)); err != nil || !info.IsDir() {
+			return usagef("--ready-file %s: there is no such folder", d.ReadyFile)
+		}
 	}
 	return nil
 }

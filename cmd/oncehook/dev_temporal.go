@@ -22,6 +22,7 @@ type temporal struct {
 	given bool
 
 	dir    string
+	root   string         // the checkout that holds the server's sources
 	held   []net.Listener // keep the ports from others until the server starts
 	config devstack.TemporalConfig
 	server *devstack.Temporal
@@ -42,6 +43,11 @@ func (d *dev) reserveTemporal() (*temporal, error) {
 		return t, nil
 	}
 	if err := ignoreTemporalSettings(d.say); err != nil {
+		return nil, err
+	}
+	// Without its sources there will be no server: better said now.
+	var err error
+	if t.root, err = devstack.FindRoot(); err != nil {
 		return nil, err
 	}
 	for _, reserve := range []struct {
@@ -91,11 +97,8 @@ func (t *temporal) start(ctx context.Context, say *progress) error {
 	if t.given {
 		return nil
 	}
-	root, err := devstack.FindRoot()
-	if err != nil {
-		return err
-	}
-	if t.config.Binary, err = devstack.EnsureTemporalDev(ctx, root, say.line); err != nil {
+	var err error
+	if t.config.Binary, err = devstack.EnsureTemporalDev(ctx, t.root, say.line); err != nil {
 		return err
 	}
 	version, _, err := devstack.TemporalVersion(ctx, t.config.Binary)

@@ -193,7 +193,7 @@ func TestDevNamesTheFlagOfATakenPort(t *testing.T) {
 	defer taken.Close()
 	_, port, err := net.SplitHostPort(taken.Addr().String())
 	require.NoError(t, err)
-	i := install{t: t, dir: t.TempDir()}
+	i := install{t: t, dir: t.TempDir(), cwd: "."}
 	for _, flag := range []string{"--ingress-addr", "--admin-addr", "--temporal-port", "--ui-port"} {
 		ports := map[string]string{"--ingress-addr": "0", "--admin-addr": "0", "--temporal-port": "0", "--ui-port": "0"}
 		ports[flag] = port

@@ -29,6 +29,7 @@ func TestAWrongQuestionIsAUsageErrorThatSaysWhatToDo(t *testing.T) {
 		"dev: no port":       {[]string{"dev", "--ingress-addr", "localhost"}, "HOST:PORT"},
 		"dev: not a port":    {[]string{"dev", "--admin-addr", "localhost:http"}, "number"},
 		"dev: port too high": {[]string{"dev", "--temporal-port", "70000"}, "--temporal-port"},
+		"dev: no folder":     {[]string{"dev", "--ready-file", "/nowhere/ready"}, "folder"},
 		"dev: one address":   {[]string{"dev", "--ingress-addr", "127.0.0.1:9", "--admin-addr", "127.0.0.1:9"}, "both"},
 	} {
 		t.Run(name, func(t *testing.T) {
