@@ -99,7 +99,7 @@ func same(a, b string) bool {
 	}
 	exactA, doubleA := decode(a)
 	exactB, doubleB := decode(b)
-	return marshal(exactA) == marshal(exactB) || marshal(doubleA) == marshal(doubleB) && (strings.ContainsAny(a+b, ".eE"))
+	return marshal(exactA) == marshal(exactB) || marshal(doubleA) == marshal(doubleB) && strings.ContainsAny(a+b, ".eE")
 }
 
 func TestAFingerprintSeesTheLastDigitOfA64BitInteger(t *testing.T) {

@@ -21,7 +21,7 @@ import (
 )
 
 // keys returns the keyring of the databases that database makes.
-var keys = sync.OnceValue(func() *keyring.Keyring { //nolint:gochecknoglobals // one installation per test binary
+var keys = sync.OnceValue(func() *keyring.Keyring {
 	k, err := newKeyring()
 	if err != nil {
 		panic(err)

@@ -13,9 +13,18 @@ import (
 // one delivery from failing the others of its batch.
 func storableCandidate(c *Candidate) error {
 	for _, field := range []struct{ name, value string }{
-		{"key", string(c.Key)}, {"source", c.Source}, {"tenant", c.Event.Tenant}, {"id", c.Event.ID},
-		{"type", c.Event.Type}, {"subject", c.Event.Subject}, {"sequence", c.Event.Sequence}, {"workflow", c.Workflow},
-		{"principal", c.Principal}, {"credential_version", c.CredentialVersion}, {"peer", c.Peer}, {"traceparent", c.Traceparent},
+		{"key", string(c.Key)},
+		{"source", c.Source},
+		{"tenant", c.Event.Tenant},
+		{"id", c.Event.ID},
+		{"type", c.Event.Type},
+		{"subject", c.Event.Subject},
+		{"sequence", c.Event.Sequence},
+		{"workflow", c.Workflow},
+		{"principal", c.Principal},
+		{"credential_version", c.CredentialVersion},
+		{"peer", c.Peer},
+		{"traceparent", c.Traceparent},
 	} {
 		if !storable(field.value) {
 			return unstorable(field.name, "is not valid UTF-8 or holds a NUL")
