@@ -117,7 +117,7 @@ func (s *Server) open(ctx context.Context, only string) error {
 			return err
 		}
 		deadline := ingress.HeaderDeadline{OnTimeout: func(peer net.Addr) {
-			in.Count("", oncehook.Rejected, string(oncehook.CodeRequestTimeout), addrOf(peer))
+			in.Count("", oncehook.Unauthenticated, string(oncehook.CodeRequestTimeout), addrOf(peer))
 		}}
 		if s.ingress, err = listen(ctx, s.app.settings.Ingress.Addr, s.withHealth(handler, s.readyFunc(in.Schema)), &deadline); err != nil {
 			return err
@@ -186,6 +186,8 @@ func listen(ctx context.Context, addr string, handler http.Handler, deadline *in
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    headerBytes,
+		// net/http would answer OPTIONS * by itself.
+		DisableGeneralOptionsHandler: true,
 	}
 	if deadline != nil {
 		deadline.Attach(server)

@@ -2,6 +2,7 @@ package ingress
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -31,13 +32,15 @@ func (d *delivery) accept() *refused {
 	if refusal != nil {
 		return refusal
 	}
-	if refusal := d.limitRate(unit); refusal != nil {
+	taken, refusal := d.limitRate(unit)
+	if refusal != nil {
 		return refusal
 	}
 	results, err := d.Store.Accept(d.c.Request().Context(), unit)
 	if err != nil {
 		return d.notAccepted(err)
 	}
+	d.giveBack(taken, unit, results)
 	return d.answerResults(unit, results)
 }
 
@@ -122,32 +125,49 @@ func (d *delivery) candidate(key oncehook.Key, e oncehook.Event) (store.Candidat
 	}, nil
 }
 
-// limitRate bounds new events per source and tenant. It never refuses a known key:
-// those are asked for only once the limit is reached.
-func (d *delivery) limitRate(unit []store.Candidate) *refused {
+// limitRate bounds new events per source and tenant, and returns how many tokens
+// it took of each tenant. It never refuses a known key: those are asked for only
+// once the limit is reached.
+func (d *delivery) limitRate(unit []store.Candidate) (map[string]int, *refused) {
 	fresh := map[string][]oncehook.Key{}
 	for n := range unit {
 		if !d.Store.InFlight(unit[n].Key) {
 			fresh[unit[n].Event.Tenant] = append(fresh[unit[n].Event.Tenant], unit[n].Key)
 		}
 	}
+	taken := map[string]int{}
 	now := d.Now()
 	for tenant, keys := range fresh {
 		wait := d.limits.take(d.source, tenant, len(keys), now)
 		if wait == 0 {
+			taken[tenant] = len(keys)
 			continue
 		}
 		known, err := d.Store.Known(d.c.Request().Context(), keys)
-		if err != nil {
-			return unavailable(err)
+		if err == nil && !slices.Contains(known, false) {
+			continue
 		}
-		for _, k := range known {
-			if !k {
-				return rateLimited(tenant, wait)
-			}
+		d.giveBack(taken, nil, nil)
+		if err != nil {
+			return nil, unavailable(err)
+		}
+		return nil, rateLimited(tenant, wait)
+	}
+	return taken, nil
+}
+
+// giveBack returns the tokens of copies: a sender that repeats itself must not
+// use up the rate of new events.
+func (d *delivery) giveBack(taken map[string]int, unit []store.Candidate, results []store.AcceptResult) {
+	for n := range results {
+		if tenant := unit[n].Event.Tenant; taken[tenant] > 0 && results[n].Decision == oncehook.Accepted {
+			taken[tenant]--
 		}
 	}
-	return nil
+	now := d.Now()
+	for tenant, n := range taken {
+		d.limits.give(d.source, tenant, n, now)
+	}
 }
 
 func rateLimited(tenant string, wait time.Duration) *refused {

@@ -62,6 +62,18 @@ func TestOverTheRateANewEventIs429AndAKnownOneIsNot(t *testing.T) {
 	s.acceptedAs(s.post("logistics", event("e3")), oncehook.Accepted)
 }
 
+func TestASenderThatRepeatsItselfDoesNotUseUpTheRateOfNewEvents(t *testing.T) {
+	t.Parallel()
+	s := start(t, limited(&clock{now: time.Now()}))
+	s.acceptedAs(s.post("logistics", event("e1")), oncehook.Accepted)
+	for range 10 {
+		s.acceptedAs(s.post("logistics", event("e1")), oncehook.Duplicate)
+	}
+	s.refusedWith(s.post("logistics", event("e1", "depot-1", "depot-2")), http.StatusConflict, oncehook.CodeEventConflict)
+	s.acceptedAs(s.post("logistics", event("e2")), oncehook.Accepted)
+	s.refusedWith(s.post("logistics", event("e3")), http.StatusTooManyRequests, oncehook.CodeRateLimited)
+}
+
 func TestConcurrentCopiesAreNeverRateLimited(t *testing.T) {
 	t.Parallel()
 	s := start(t, limited(&clock{now: time.Now()}))

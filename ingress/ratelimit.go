@@ -45,6 +45,15 @@ func (l *rateLimits) take(source *Source, tenant string, n int, now time.Time) t
 	return wait
 }
 
+// give returns n tokens that take took: their events were known already.
+func (l *rateLimits) give(source *Source, tenant string, n int, now time.Time) {
+	if source.Rate <= 0 || n <= 0 {
+		return
+	}
+	// A limiter has no refund, but a negative amount is one; it never exceeds the burst.
+	l.bucket(source, tenant).AllowN(now, -min(n, source.Burst))
+}
+
 func (l *rateLimits) bucket(source *Source, tenant string) *bucket {
 	key := limitKey{source.Name, tenant}
 	l.mu.Lock()
