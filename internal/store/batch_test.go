@@ -3,6 +3,7 @@ package store_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -33,6 +34,66 @@ func TestARefusedDeliveryFailsItsOwnUnitOnly(t *testing.T) {
 	require.EqualValues(t, 63, good.accepted.Load(), good.String())
 	require.EqualValues(t, 1, poisoned.unavailable.Load(), poisoned.String())
 	require.Zero(t, number(t, db, `SELECT count(*) FROM oncehook.event_keys WHERE key LIKE '%poison%'`))
+}
+
+func TestADeadlockIsTriedOnceMoreWithTheSameIds(t *testing.T) {
+	for name, test := range map[string]struct {
+		code     string
+		failures int
+		accepted bool
+	}{
+		"deadlock":        {"40P01", 1, true},
+		"serialization":   {"40001", 1, true},
+		"deadlock, again": {"40P01", 2, false},
+		"another error":   {"XX000", 1, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			url := database(t)
+			s, db := openIngress(t, options(url)), connect(t, url)
+			// A sequence counts the calls: it is not rolled back.
+			_, err := db.Exec(t.Context(), fmt.Sprintf(`
+				CREATE SEQUENCE public.calls;
+				CREATE FUNCTION public.fail() RETURNS trigger LANGUAGE plpgsql AS $$
+				BEGIN
+					IF nextval('public.calls') <= %d THEN RAISE EXCEPTION 'failure' USING ERRCODE = '%s'; END IF;
+					RETURN NULL;
+				END $$;
+				CREATE TRIGGER fail AFTER INSERT ON oncehook.receipts FOR EACH STATEMENT EXECUTE FUNCTION public.fail()`, test.failures, test.code))
+			require.NoError(t, err)
+			c := copyOf("event-1")
+			results, err := s.Accept(t.Context(), []store.Candidate{c})
+			if !test.accepted {
+				require.ErrorIs(t, err, store.ErrUnavailable)
+				require.Zero(t, number(t, db, `SELECT count(*) FROM oncehook.event_keys`))
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, c.ReceiptID, results[0].ReceiptID)
+			require.Equal(t, 1, number(t, db, `SELECT count(*) FROM oncehook.audit`))
+		})
+	}
+}
+
+func TestABatchThatTimesOutIsNotTriedInHalves(t *testing.T) {
+	url := database(t) + "&lock_timeout=2s"
+	s, db := openIngress(t, options(url)), connect(t, url)
+	hold := holdCommits(t, db)
+	foreign := begin(t, db)
+	_, err := foreign.Exec(t.Context(), `INSERT INTO oncehook.event_keys VALUES ($1, gen_random_uuid(), gen_random_uuid(), 'fields/1', 1, '')`, string(copyOf("event-5").Key))
+	require.NoError(t, err)
+	var first, others answers
+	first.offer(s, copyOf("held", held))
+	soon(t, func() bool { return hold.waiting(t, "advisory") == 1 }, "a batch is under way, so that the next one fills")
+	for n := range 16 {
+		others.offer(s, copyOf(fmt.Sprintf("event-%d", n)))
+	}
+	soon(t, func() bool { return s.Stats().QueuedEvents == 17 }, "all are queued")
+	hold.release(t)
+	first.wg.Wait()
+	start := time.Now()
+	others.wg.Wait()
+	require.Less(t, time.Since(start), 7*time.Second, "halves would each wait 2 s, five times in all")
+	require.EqualValues(t, 16, others.unavailable.Load(), others.String())
 }
 
 func TestADeliveryThatPostgreSQLCannotHoldIsRefusedByField(t *testing.T) {

@@ -17,8 +17,8 @@ type session struct {
 	statement, lock, idle time.Duration
 }
 
-// The ingress's limits stay below the smallest acknowledgement budget (5 s); an
-// effect's idle limit ends a paused attempt and frees its rows.
+// The ingress's limits end a call before its senders give up; an effect's idle
+// limit ends a paused attempt and frees its rows.
 var (
 	ingressSession = session{statement: 3 * time.Second, lock: time.Second, idle: 3 * time.Second}
 	workSession    = session{statement: 30 * time.Second, lock: 10 * time.Second, idle: 30 * time.Second}
