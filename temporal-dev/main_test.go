@@ -3,7 +3,6 @@ package main_test
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -135,7 +134,7 @@ func refused(t *testing.T, args ...string) string {
 	timer := time.AfterFunc(startTimeout, func() { _ = cmd.Process.Signal(syscall.SIGKILL) })
 	defer timer.Stop()
 	var exit *exec.ExitError
-	require.True(t, errors.As(cmd.Wait(), &exit), "succeeded: %s", &stdout)
+	require.ErrorAs(t, cmd.Wait(), &exit, "succeeded: %s", &stdout)
 	require.Equal(t, 1, exit.ExitCode(), "stderr: %s", &stderr)
 	require.Empty(t, stdout.String())
 	message := strings.TrimSuffix(stderr.String(), "\n")
