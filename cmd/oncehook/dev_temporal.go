@@ -111,8 +111,6 @@ func (t *temporal) start(ctx context.Context, say *progress) error {
 	for _, name := range oncehook.SearchAttributes() {
 		t.config.SearchAttributes[name] = "Keyword"
 	}
-	done := say.step("starting Temporal")
-	defer done()
 	if err := t.release(); err != nil {
 		return err
 	}
