@@ -60,6 +60,22 @@ func TestATraceIsOnePage(t *testing.T) {
 	}
 }
 
+func TestManyCopiesStayOnePage(t *testing.T) {
+	tr := trace(t, "succeeded.json")
+	duplicate := tr.Decisions[1]
+	for range 998 {
+		tr.Decisions = append(tr.Decisions, duplicate)
+	}
+	other := "another-sender"
+	duplicate.Principal = &other
+	tr.Decisions = append(tr.Decisions, duplicate)
+	var out strings.Builder
+	require.NoError(t, page.Trace(&out, tr))
+	require.Contains(t, out.String(), "and 998 like it until here")
+	require.Contains(t, out.String(), "principal another-sender")
+	require.Less(t, strings.Count(out.String(), "\n"), 60)
+}
+
 func TestAListIsATable(t *testing.T) {
 	r := trace(t, "succeeded.json").Receipt
 	odd := api.EventSummary{EventKey: "k", ReceiptId: r.ReceiptId, Type: "a\x1b[2Jb\tc", Status: "received", FirstSeen: r.FirstSeen}

@@ -67,31 +67,6 @@ func (p *tracePrinter) more(format string, args ...any) {
 	p.line("  %*s  %s", len(p.layout)+11, "", fmt.Sprintf(format, args...))
 }
 
-func (p *tracePrinter) decisions(t api.Trace) {
-	p.heading("Decisions")
-	for _, d := range t.Decisions {
-		p.line("  %s  %-10s principal %s, credential %s, tenant %s", p.at(d.At), Clean(d.Outcome),
-			orDash(d.Principal), orDash(d.CredentialVersion), orDash(d.Tenant))
-		detail := []string{"transaction " + Clean(d.TransactionId)}
-		if d.Count != 1 {
-			detail = append([]string{fmt.Sprintf("%d times", d.Count)}, detail...)
-		}
-		if d.Peer != nil {
-			detail = append(detail, "from "+Clean(*d.Peer))
-		}
-		if d.Cause != nil {
-			detail = append(detail, "cause "+Clean(*d.Cause))
-		}
-		for _, flag := range d.Flags {
-			detail = append(detail, Clean(flag))
-		}
-		p.more("%-10s %s", "", strings.Join(detail, ", "))
-	}
-	if t.Truncated {
-		p.more("and more, not shown")
-	}
-}
-
 func (p *tracePrinter) transitions(transitions []api.Transition) {
 	p.heading("States, and how long each held")
 	for n, tr := range transitions {
