@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"reflect"
 	"runtime/debug"
 	"time"
@@ -148,7 +147,7 @@ func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
 func (a *activityInbound) safely(ctx context.Context, name string, in *interceptor.ExecuteActivityInput) (result any, err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			a.log.ErrorContext(ctx, "an action panicked", "action", name, slog.String("stack", string(debug.Stack())))
+			a.log.ErrorContext(ctx, "an action panicked", "action", name, "stack", string(debug.Stack()))
 			result, err = nil, &panicError{value}
 		}
 	}()

@@ -61,7 +61,7 @@ func (t *attemptTx) Query(ctx context.Context, sql string, args ...any) (pgx.Row
 	if t.tx == nil {
 		return nil, ErrNoTx
 	}
-	return t.tx.Query(ctx, sql, args...)
+	return t.tx.Query(ctx, sql, args...) //nolint:sqlclosecheck // the effect's to close
 }
 
 func (t *attemptTx) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {

@@ -43,7 +43,7 @@ func judgeChain(err error) verdict {
 		if v, ok := judgeOne(e); ok {
 			return v
 		}
-		switch u := e.(type) {
+		switch u := e.(type) { //nolint:errorlint // walks the chain itself
 		case interface{ Unwrap() error }:
 			e = u.Unwrap()
 		case interface{ Unwrap() []error }:

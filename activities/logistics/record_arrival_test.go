@@ -197,16 +197,15 @@ func TestConcurrentObservationsOfOneShipmentAreAllDecided(t *testing.T) {
 	for n := range refs {
 		refs[n] = s.Queue(t, storetest.Event{ID: fmt.Sprint("event-", n), Body: body("shipment-1", fmt.Sprint("depot-", n)), OccurredAt: at(n)})
 	}
-	done := make(chan error, observations)
-	for _, ref := range refs {
-		go func() {
-			_, err := record(t, s, ref)
-			done <- err
-		}()
-	}
-	for range refs {
-		require.NoError(t, <-done)
-	}
+	t.Run("at once", func(t *testing.T) {
+		for n, ref := range refs {
+			t.Run(fmt.Sprint(n), func(t *testing.T) {
+				t.Parallel()
+				_, err := record(t, s, ref)
+				require.NoError(t, err)
+			})
+		}
+	})
 	require.Equal(t, fmt.Sprint("depot-", observations-1), depot(t, s, "north", "shipment-1"), "the newest wins in any order")
 	superseded := s.Count(t, `SELECT count(*) FROM oncehook.receipts WHERE cause = 'superseded'`)
 	require.Equal(t, observations, superseded+s.Count(t, `SELECT count(*) FROM logistics.shipment_transitions`))
