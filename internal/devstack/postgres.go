@@ -43,10 +43,10 @@ type PostgresConfig struct {
 
 // Postgres is a running server that belongs to this process.
 type Postgres struct {
-	dir      string
-	dataDir  string
 	port     int
 	password string
+	home     clusterHome
+	bin      binaries
 	process  *process
 	lock     *fileLock
 }
@@ -110,7 +110,7 @@ func startPostgres(ctx context.Context, cfg PostgresConfig, dir string) (*Postgr
 			return nil, err
 		}
 	}
-	p := &Postgres{dir: home.dir, dataDir: home.data, password: password}
+	p := &Postgres{home: home, bin: bin, password: password}
 	deadline := time.Now().Add(postgresPatience)
 	return p, poll(ctx, 100*time.Millisecond, func() (bool, error) {
 		if p.port = cfg.Port; p.port == 0 {
@@ -146,7 +146,7 @@ func (p *Postgres) Port() int { return p.port }
 func (p *Postgres) Pid() int { return p.process.pid() }
 
 // LogFile is the path of the server's log.
-func (p *Postgres) LogFile() string { return filepath.Join(p.dir, postgresLog) }
+func (p *Postgres) LogFile() string { return filepath.Join(p.home.dir, postgresLog) }
 
 // Done is closed when the server is gone, for whatever reason.
 func (p *Postgres) Done() <-chan struct{} { return p.process.done }
@@ -194,11 +194,24 @@ func (p *Postgres) Kill() error {
 	}))
 }
 
-// Remove kills the server and deletes its folder and its data, wherever that was put.
+// Remove ends the server and deletes its folder and its data, wherever that was put, and its shared memory.
 func (p *Postgres) Remove() error {
-	err := p.Kill()
-	if parent := filepath.Dir(p.dataDir); parent != p.dir {
+	defer p.lock.release()
+	err := p.process.stop(context.Background(), stopStep{signal: syscall.SIGQUIT, grace: 5 * time.Second})
+	if _, statErr := os.Stat(filepath.Join(p.home.data, postmasterPIDFile)); statErr == nil {
+		p.reclaim()
+	}
+	if parent := filepath.Dir(p.home.data); parent != p.home.dir {
 		err = errors.Join(err, os.RemoveAll(parent))
 	}
-	return errors.Join(err, os.RemoveAll(p.dir))
+	return errors.Join(err, os.RemoveAll(p.home.dir))
+}
+
+// reclaim frees the shared memory of a server that was killed: it would stay until the machine's restart, and the next
+// start on the data, which frees it too, does not come. A server in single-user mode that is asked nothing does the
+// same. What it cannot free is a few hundred kilobytes, so a failure is no error.
+func (p *Postgres) reclaim() {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	_ = p.home.command(ctx, p.bin.postgres(), "--single", "-D", p.home.data, "-c", "fsync=off", "postgres").Run()
 }

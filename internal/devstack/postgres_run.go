@@ -16,7 +16,10 @@ import (
 	"time"
 )
 
-const postgresLog = "postgres.log"
+const (
+	postgresLog       = "postgres.log"
+	postmasterPIDFile = "postmaster.pid"
+)
 
 var (
 	// errPortLost says that the port was free a moment ago and is not any more.
@@ -88,7 +91,7 @@ type postmasterPID struct {
 }
 
 func readPostmasterPID(dataDir string) (postmasterPID, bool) {
-	raw, err := os.ReadFile(filepath.Join(dataDir, "postmaster.pid"))
+	raw, err := os.ReadFile(filepath.Join(dataDir, postmasterPIDFile))
 	if err != nil {
 		return postmasterPID{}, false
 	}

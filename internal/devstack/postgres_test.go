@@ -56,7 +56,7 @@ func start(t *testing.T, cfg PostgresConfig) *Postgres {
 	}
 	p, err := StartPostgres(t.Context(), cfg)
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, p.Kill()) })
+	t.Cleanup(func() { require.NoError(t, p.Remove()) })
 	return p
 }
 
@@ -113,7 +113,7 @@ func TestPostgresIsDurableAndGuardedUnlessToldOtherwise(t *testing.T) {
 	wrong := strings.Replace(p.URL("postgres"), p.password, "wrong", 1)
 	_, err := pgx.Connect(t.Context(), wrong)
 	require.ErrorContains(t, err, "password authentication failed")
-	info, err := os.Stat(filepath.Join(p.dir, passwordFile))
+	info, err := os.Stat(filepath.Join(p.home.dir, passwordFile))
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 }
@@ -135,16 +135,16 @@ func TestPostgresRunsAsUserPostgresForRoot(t *testing.T) {
 	info, err := os.Stat(fmt.Sprintf("/proc/%d", p.Pid()))
 	require.NoError(t, err)
 	require.Equal(t, postgres.uid, info.Sys().(*syscall.Stat_t).Uid)
-	require.True(t, strings.HasPrefix(p.dataDir, elsewhereRoot+"/"), p.dataDir)
-	require.Contains(t, strings.Join(said, "\n"), p.dataDir, "the place is announced")
+	require.True(t, strings.HasPrefix(p.home.data, elsewhereRoot+"/"), p.home.data)
+	require.Contains(t, strings.Join(said, "\n"), p.home.data, "the place is announced")
 	recorded, err := os.ReadFile(filepath.Join(dir, locationFile))
 	require.NoError(t, err)
-	require.Equal(t, p.dataDir+"\n", string(recorded))
+	require.Equal(t, p.home.data+"\n", string(recorded))
 
-	first := p.dataDir
+	first := p.home.data
 	require.NoError(t, p.Stop(t.Context()))
 	p = start(t, cfg)
-	require.Equal(t, first, p.dataDir, "the recorded place is used again")
+	require.Equal(t, first, p.home.data, "the recorded place is used again")
 	require.NoError(t, p.Stop(t.Context()))
 
 	// Whoever deletes the folder starts anew: the old data has lost its password.
