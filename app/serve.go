@@ -130,6 +130,9 @@ func (s *Server) open(ctx context.Context, only string) error {
 			return fmt.Errorf("open the admin's database: %w", err)
 		}
 		s.stores = append(s.stores, ad)
+		if err := s.app.observe(ad); err != nil {
+			return err
+		}
 		ready := s.readyFunc(ad.Schema)
 		if s.admin, err = listen(ctx, s.app.settings.Admin.Addr, s.app.adminHandler(ad, ready), nil); err != nil {
 			return err

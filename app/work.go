@@ -14,7 +14,6 @@ import (
 	"github.com/oncehook/oncehook"
 	"github.com/oncehook/oncehook/effect"
 	"github.com/oncehook/oncehook/internal/dispatch"
-	"github.com/oncehook/oncehook/internal/metrics"
 	"github.com/oncehook/oncehook/internal/reconcile"
 	"github.com/oncehook/oncehook/internal/store"
 )
@@ -50,9 +49,6 @@ func (a *App) Work(ctx context.Context, ready func()) error {
 
 	if err := a.waitForSchema(ctx, work); err != nil {
 		return ended(ctx, err)
-	}
-	if err := a.metrics.ObserveOutbox(outboxGauges(work)); err != nil {
-		return err
 	}
 	temporal, err := a.connect(ctx)
 	if err != nil {
@@ -130,16 +126,6 @@ func (a *App) waitForSchema(ctx context.Context, work *store.Work) error {
 			return ctx.Err()
 		case <-time.After(schemaRetry):
 		}
-	}
-}
-
-func outboxGauges(work *store.Work) func(context.Context) (metrics.Outbox, error) {
-	return func(ctx context.Context) (metrics.Outbox, error) {
-		seen, err := work.OutboxStats(ctx)
-		if err != nil {
-			return metrics.Outbox{}, err
-		}
-		return metrics.Outbox{OldestSeconds: seen.Oldest.Seconds(), Pending: seen.Pending, NeedingAPerson: seen.Alerts}, nil
 	}
 }
 

@@ -132,3 +132,24 @@ func TestADayWithoutPartitionIsUnavailableAndNothingStands(t *testing.T) {
 	require.NoError(t, w.PreparePartitions(t.Context()))
 	accept(t, s, copyOf("event-1"))
 }
+
+func TestTheDaysWithPartitionsAreCountedUpToTheFirstGap(t *testing.T) {
+	o := options(database(t))
+	days := func(ahead int) int64 {
+		t.Helper()
+		o.Now = func() time.Time { return time.Now().AddDate(0, 0, ahead) }
+		w, err := store.OpenWork(t.Context(), o)
+		require.NoError(t, err)
+		defer w.Close()
+		n, err := w.PartitionDays(t.Context())
+		require.NoError(t, err)
+		return n
+	}
+	require.EqualValues(t, 14, days(0))
+	require.EqualValues(t, 4, days(10))
+	require.EqualValues(t, -1, days(15))
+
+	_, err := connect(t, o.URL).Exec(t.Context(), `DROP TABLE oncehook.audit_`+time.Now().UTC().AddDate(0, 0, 3).Format("20060102"))
+	require.NoError(t, err)
+	require.EqualValues(t, 2, days(0))
+}

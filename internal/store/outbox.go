@@ -187,12 +187,12 @@ type OutboxStats struct {
 }
 
 // OutboxStats reads the outbox's age and size.
-func (s *Work) OutboxStats(ctx context.Context) (OutboxStats, error) {
+func (r *role) OutboxStats(ctx context.Context) (OutboxStats, error) {
 	var (
 		stats  OutboxStats
 		oldest float64
 	)
-	err := s.pool.QueryRow(ctx, `
+	err := r.pool.QueryRow(ctx, `
 		SELECT coalesce(extract(epoch FROM now() - min(created_at)), 0)::float8, count(*), count(*) FILTER (WHERE alert IS NOT NULL)
 		FROM oncehook.outbox WHERE dispatched_at IS NULL`).Scan(&oldest, &stats.Pending, &stats.Alerts)
 	if err != nil {

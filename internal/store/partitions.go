@@ -28,3 +28,21 @@ func preparePartitions(ctx context.Context, pool *pgxpool.Pool, now time.Time) e
 	}
 	return nil
 }
+
+// lookAhead is how far PartitionDays looks.
+const lookAhead = 60
+
+// PartitionDays returns for how many days after today every partition exists
+// without a gap: -1 when today's own is missing, and at most 60.
+func (r *role) PartitionDays(ctx context.Context) (int64, error) {
+	var days int64
+	err := r.pool.QueryRow(ctx, `
+		SELECT coalesce(min(n), $2 + 1) - 1
+		FROM generate_series(0, $2::bigint) n, unnest('{payloads_c1,payloads_c2,payloads_c3,audit,audit_sums}'::text[]) parent
+		WHERE to_regclass(format('oncehook.%s_%s', parent, to_char($1::date + n::int, 'YYYYMMDD'))) IS NULL`,
+		r.now().UTC(), lookAhead).Scan(&days)
+	if err != nil {
+		return 0, fmt.Errorf("count the days with partitions: %w", err)
+	}
+	return days, nil
+}
