@@ -78,7 +78,7 @@ func (a *App) Work(ctx context.Context, ready func()) error {
 	case err = <-dispatched:
 	case err = <-fatal:
 		cancel()
-		<-dispatched
+		err = errors.Join(err, <-dispatched)
 	}
 	return ended(ctx, err)
 }

@@ -94,8 +94,9 @@ func (s *Temporal) Describe(workflowID string) Run {
 	c := s.client()
 	defer c.Close()
 	ctx := context.Background()
-	described, err := c.DescribeWorkflowExecution(ctx, workflowID, "")
+	answer, err := c.DescribeWorkflow(ctx, workflowID, "")
 	require.NoError(s.t, err)
+	described := answer.RawResponse
 	info := described.GetWorkflowExecutionInfo()
 	run := Run{
 		Status:           info.GetStatus().String(),
