@@ -3,6 +3,7 @@
 GO   ?= go
 LINT := bin/golangci-lint
 ARGS ?=
+FUZZTIME ?= 1m
 
 # Linters that need no analysis of every dependency: temporal-dev has 1,700 of them.
 LIGHT := bodyclose,copyloopvar,depguard,errcheck,errorlint,gochecknoinits,ineffassign,intrange,misspell,nolintlint,unconvert,unused
@@ -11,7 +12,7 @@ LIGHT := bodyclose,copyloopvar,depguard,errcheck,errorlint,gochecknoinits,ineffa
 export GOWORK := off
 
 .DEFAULT_GOAL := help
-.PHONY: help dev build test check lint lint-modules lint-format fmt bin/oncehook bin/temporal-dev
+.PHONY: help dev build test check lint lint-modules lint-format fmt fuzz bench bin/oncehook bin/temporal-dev
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,6 +36,16 @@ lint: lint-modules lint-format $(LINT) ## Check modules, format, code and import
 
 fmt: $(LINT) ## Format the code
 	$(LINT) fmt
+
+# The fuzzer takes one target of one package at a time.
+fuzz: ## Fuzz every parser, FUZZTIME each
+	@grep -rEo --include='*_test.go' '^func Fuzz[A-Za-z]+' ingress internal providers | \
+	while IFS=: read -r file target; do \
+		$(GO) test -run '^$$' -fuzz "^$${target#func }$$" -fuzztime $(FUZZTIME) "./$$(dirname "$$file")" || exit 1; \
+	done
+
+bench: ## Compare the accept path with its baseline, in one run
+	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/store
 
 lint-modules:
 	@if [ -n "$$(git ls-files --others --cached -- go.work '*/go.work')" ]; then echo "go.work must not exist: see ARCHITECTURE.md"; exit 1; fi
