@@ -2,10 +2,20 @@ package dispatch
 
 import (
 	"context"
+	"strconv"
 
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/grpc"
+
+	"github.com/oncehook/oncehook/internal/store"
 )
+
+// requestID names the row. Its number alone would not: a database that was
+// restored or made anew gives it out again, and Temporal would take the new start
+// for the old run's, which it is not.
+func requestID(s store.Start) string {
+	return s.Ref.ReceiptID + "/" + strconv.FormatInt(s.OutboxID, 10)
+}
 
 type requestIDKey struct{}
 

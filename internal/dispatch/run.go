@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strconv"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
@@ -52,7 +51,7 @@ func (d *Dispatcher) try(ctx context.Context, s store.Start) (string, error) {
 		}
 		return "repeated", d.mark(ctx, s, runID)
 	}
-	run, err := d.Client.ExecuteWorkflow(withRequestID(startCtx, strconv.FormatInt(s.OutboxID, 10)), startOptions(s, d.Eager), s.Workflow, s.Ref)
+	run, err := d.Client.ExecuteWorkflow(withRequestID(startCtx, requestID(s)), startOptions(s, d.Eager), s.Workflow, s.Ref)
 	if err == nil {
 		d.recovered(ctx)
 		return "started", d.mark(ctx, s, run.GetRunID())
