@@ -105,7 +105,8 @@ func (s *Work) openOutcome(ctx context.Context, c *Claim) error {
 }
 
 // yieldBusinessKey settles a claim whose business key another event's action
-// holds: already done by it, or waiting for it.
+// holds: already done by it, or waiting for it. A wait begins nothing, so it
+// spends none of the run's attempts.
 func (s *Work) yieldBusinessKey(ctx context.Context, tx pgx.Tx, q ClaimRequest, r receiptRow, c *Claim) (busy, err error) {
 	var (
 		holder uuid.UUID
@@ -134,13 +135,13 @@ func (s *Work) yieldBusinessKey(ctx context.Context, tx pgx.Tx, q ClaimRequest, 
 		busy = ErrBusinessKeyBusy
 	}
 	_, err = tx.Exec(ctx, `
-		INSERT INTO oncehook.actions AS a (receipt_id, name, epoch, key, tenant, kind, state, run_no, idempotency_key, business_key,
+		INSERT INTO oncehook.actions AS a (receipt_id, name, epoch, key, tenant, kind, state, run_no, run_attempts, idempotency_key, business_key,
 			last_error, waits_for, done_by, created_at, changed_at)
-		VALUES (@id, @name, @epoch, @key, @tenant, @kind, @state, @run_no, @idempotency_key, @business_key,
+		VALUES (@id, @name, @epoch, @key, @tenant, @kind, @state, @run_no, 0, @idempotency_key, @business_key,
 			@error, @waits_for, @done_by, @now, @now)
 		ON CONFLICT (receipt_id, name, epoch) DO UPDATE SET
 			state = excluded.state, claim = a.claim + 1, attempts = a.attempts + 1, run_no = excluded.run_no,
-			run_attempts = CASE WHEN a.run_no = excluded.run_no THEN a.run_attempts + 1 ELSE 1 END,
+			run_attempts = CASE WHEN a.run_no = excluded.run_no THEN a.run_attempts ELSE 0 END,
 			business_key = excluded.business_key, last_error = excluded.last_error, waits_for = excluded.waits_for,
 			done_by = excluded.done_by, lease_until = NULL, next_attempt_at = NULL, changed_at = excluded.changed_at`, args)
 	if err != nil || busy != nil {

@@ -60,7 +60,8 @@ type EventFilter struct {
 const statusColumn = `CASE
 	WHEN r.state IN ('succeeded', 'ignored', 'dead_lettered') THEN r.state
 	WHEN EXISTS (SELECT FROM actions a WHERE a.receipt_id = r.id AND a.state = 'uncertain') THEN 'uncertain'
-	WHEN EXISTS (SELECT FROM actions a WHERE a.receipt_id = r.id AND a.state = 'running' AND a.waits_for IS NOT NULL) THEN 'parked'
+	WHEN EXISTS (SELECT FROM actions a WHERE a.receipt_id = r.id AND a.state IN ('running', 'failed')
+			AND a.outcome IS NULL AND a.waits_for IS NOT NULL) THEN 'parked'
 	WHEN EXISTS (SELECT FROM actions a WHERE a.receipt_id = r.id AND a.run_no = r.run_no
 			AND a.state = 'running' AND a.last_error IS NOT NULL)
 		OR EXISTS (SELECT FROM outbox o WHERE o.receipt_id = r.id AND o.dispatched_at IS NULL AND o.last_error IS NOT NULL)
