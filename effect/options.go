@@ -97,6 +97,9 @@ func asLocal(ctx workflow.Context, summary string) (workflow.Context, calling) {
 
 // summaryOf is the line of an action in the Temporal UI. The event key holds no
 // personal id.
-func summaryOf(d Declaration, ref oncehook.Ref) string {
+func summaryOf(ctx workflow.Context, d Declaration, ref oncehook.Ref) string {
+	if line := callOf(ctx).summary; line != "" {
+		return line
+	}
 	return d.Name + " (" + string(d.Kind) + "), once for " + ref.EventKey
 }

@@ -300,3 +300,27 @@ func requireNoTx(t *testing.T, tx effect.Querier) {
 	require.ErrorIs(t, err, effect.ErrNoTx)
 	require.ErrorIs(t, tx.QueryRow(t.Context(), "SELECT 1").Scan(), effect.ErrNoTx)
 }
+
+func TestCancellationFromOutsideEndsARetriedAction(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, h house, ref oncehook.Ref) {
+		attempted := make(chan struct{}, 10)
+		err := h.run(t, ref, func(ctx workflow.Context, ref oncehook.Ref) error {
+			ctx, cancel := workflow.WithCancel(ctx)
+			workflow.Go(ctx, func(ctx workflow.Context) {
+				_ = workflow.Sleep(ctx, 100*time.Millisecond)
+				cancel()
+			})
+			return do(ctx, ref)
+		}, func(context.Context, input) (output, error) {
+			attempted <- struct{}{}
+			return output{}, oncehook.RetryAfter(errors.New("busy"), 30*time.Minute)
+		})
+		require.Error(t, err)
+		_, cause, _ := h.End(t, ref.ReceiptID)
+		require.Equal(t, oncehook.CauseCancelled, cause)
+		require.Len(t, attempted, 1)
+		state, _, _ := h.actionState(t, ref, "test.write")
+		require.Equal(t, oncehook.ActionFailed, state, "the end of the run closes it")
+	})
+}

@@ -24,22 +24,21 @@ type preparedKey struct{}
 // options of every activity.
 func (w *workflowOutbound) ExecuteActivity(ctx workflow.Context, name string, args ...any) workflow.Future {
 	action, ok := w.run.action(name)
-	if !ok {
+	switch {
+	case name == oncehook.ActionFinish:
+		return w.Next.ExecuteActivity(ctx, name, args...)
+	case !ok:
 		return w.Next.ExecuteActivity(plainOptions(ctx, name), name, args...)
 	}
 	if err := w.run.begin(name); err != nil {
 		return failed(ctx, err)
 	}
-	summary := callOf(ctx).summary
-	if summary == "" {
-		summary = summaryOf(action.declaration, w.run.ref)
-	}
 	if w.run.ref.Local && action.declaration.Kind == oncehook.KindLocal {
 		// Through the SDK's own function, which finds the registered function by
 		// name; it comes back to ExecuteLocalActivity below.
-		return workflow.ExecuteLocalActivity(workflow.WithValue(ctx, preparedKey{}, summary), name, args...)
+		return workflow.ExecuteLocalActivity(workflow.WithValue(ctx, preparedKey{}, true), name, args...)
 	}
-	ctx, c := asRegular(ctx, summary)
+	ctx, c := asRegular(ctx, summaryOf(ctx, action.declaration, w.run.ref))
 	if err := w.run.envelope(ctx, c).attach(ctx); err != nil {
 		return failed(ctx, err)
 	}
@@ -53,18 +52,16 @@ func (w *workflowOutbound) ExecuteLocalActivity(ctx workflow.Context, name strin
 	if !ok {
 		return w.Next.ExecuteLocalActivity(ctx, name, args...)
 	}
-	summary, prepared := ctx.Value(preparedKey{}).(string)
-	if !prepared {
+	if ctx.Value(preparedKey{}) == nil {
 		if err := w.run.begin(name); err != nil {
 			return failed(ctx, err)
 		}
-		summary = summaryOf(action.declaration, w.run.ref)
 	}
 	args, err := typedArgs(action.declaration, args)
 	if err != nil {
 		return failed(ctx, err)
 	}
-	ctx, c := asLocal(ctx, summary)
+	ctx, c := asLocal(ctx, summaryOf(ctx, action.declaration, w.run.ref))
 	if err := w.run.envelope(ctx, c).attach(ctx); err != nil {
 		return failed(ctx, err)
 	}
@@ -102,16 +99,15 @@ func (r *run) envelope(ctx workflow.Context, c calling) envelope {
 	}
 }
 
-// plainOptions completes the options of an activity that is no action.
+// plainOptions completes the options of an activity that is no action. The
+// ledger does not count its attempts, so Temporal does.
 func plainOptions(ctx workflow.Context, name string) workflow.Context {
-	ctx, c := asRegular(ctx, name)
-	if c.policy.MaximumAttempts == 0 {
-		options := workflow.GetActivityOptions(ctx)
-		policy := *c.policy
-		policy.MaximumAttempts = DefaultMaxAttempts
-		options.RetryPolicy = &policy
+	if options := workflow.GetActivityOptions(ctx); options.RetryPolicy == nil {
+		options.RetryPolicy = defaultPolicy()
+		options.RetryPolicy.MaximumAttempts = DefaultMaxAttempts
 		ctx = workflow.WithActivityOptions(ctx, options)
 	}
+	ctx, _ = asRegular(ctx, name)
 	return ctx
 }
 

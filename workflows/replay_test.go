@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	historypb "go.temporal.io/api/history/v1"
@@ -73,6 +74,24 @@ func TestRunsRecordedBeforeReplayWithTodaysCode(t *testing.T) {
 	for _, route := range workflows.Catalog() {
 		require.True(t, covered[route.Workflow], "no recorded run of %s", route.Workflow)
 	}
+}
+
+// The end of a run must be written, however long that takes.
+func TestFinishIsRetriedWithoutLimit(t *testing.T) {
+	t.Parallel()
+	scheduled := 0
+	for name, history := range recorded(t) {
+		for _, event := range history.GetEvents() {
+			a := event.GetActivityTaskScheduledEventAttributes()
+			if a.GetActivityType().GetName() != oncehook.ActionFinish {
+				continue
+			}
+			scheduled++
+			require.Zero(t, a.GetRetryPolicy().GetMaximumAttempts(), name)
+			require.Greater(t, a.GetScheduleToCloseTimeout().AsDuration(), 365*24*time.Hour, name)
+		}
+	}
+	require.Positive(t, scheduled)
 }
 
 func TestReplayNoticesChangedCode(t *testing.T) {

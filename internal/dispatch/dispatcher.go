@@ -161,7 +161,7 @@ func (d *Dispatcher) claim(ctx context.Context, batch int) ([]store.Start, error
 	})
 }
 
-// batch is one row while Temporal is away: enough to notice that it is back.
+// batch is one row while every start fails: enough to notice that one succeeds.
 func (d *Dispatcher) batch() int {
 	if d.outage.is() {
 		return 1
@@ -199,23 +199,23 @@ func jittered(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (0.75 + rand.Float64()/2)) //nolint:gosec // spreads load, guards nothing
 }
 
-// outage remembers whether the last start found Temporal away.
+// outage remembers why the last start failed, when the reason holds for every start.
 type outage struct {
-	mu   sync.Mutex
-	away bool
+	mu     sync.Mutex
+	reason verdict
 }
 
 func (o *outage) is() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.away
+	return o.reason != ""
 }
 
-// set returns whether that is news.
-func (o *outage) set(away bool) bool {
+// set returns whether the reason, or "" for none, is news.
+func (o *outage) set(reason verdict) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	news := o.away != away
-	o.away = away
+	news := o.reason != reason
+	o.reason = reason
 	return news
 }

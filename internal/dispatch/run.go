@@ -57,20 +57,21 @@ func (d *Dispatcher) try(ctx context.Context, s store.Start) (string, error) {
 		return "started", d.mark(ctx, s, run.GetRunID())
 	}
 	v := judge(err)
-	if v != verdictAway {
-		d.recovered(ctx)
-	}
 	switch v {
 	case verdictTaken:
+		d.recovered(ctx)
 		return d.taken(ctx, startCtx, s, err)
 	case verdictRefused:
+		d.recovered(ctx)
 		d.Log.ErrorContext(ctx, "temporal refuses a start", "receipt_id", s.Ref.ReceiptID, "error", err.Error())
 		return string(v), d.refuse(ctx, s, err)
 	case verdictConfiguration:
-		d.Log.ErrorContext(ctx, alertConfiguration, "receipt_id", s.Ref.ReceiptID, "error", err.Error())
+		if d.outage.set(v) {
+			d.Log.ErrorContext(ctx, alertConfiguration, "error", err.Error())
+		}
 		return string(v), d.retry(ctx, s, fullJitter(retryMost), err, alertConfiguration)
 	case verdictAway:
-		if d.outage.set(true) {
+		if d.outage.set(v) {
 			d.Log.WarnContext(ctx, "temporal does not answer; the outbox waits", "error", err.Error())
 		}
 	}
@@ -78,8 +79,8 @@ func (d *Dispatcher) try(ctx context.Context, s store.Start) (string, error) {
 }
 
 func (d *Dispatcher) recovered(ctx context.Context) {
-	if d.outage.set(false) {
-		d.Log.InfoContext(ctx, "temporal answers")
+	if d.outage.set("") {
+		d.Log.InfoContext(ctx, "temporal takes starts again")
 		d.Wake()
 	}
 }
