@@ -18,16 +18,16 @@ import (
 // HeaderDeadline makes a server answer a request whose header does not arrive
 // in time with 408, where net/http alone closes the connection without a word.
 //
-// Wrap the listener with Listen, and set ConnContext and Handler of the server
-// with Attach. OnTimeout is called for each such request.
+// Wrap the listener with Listen, and set ConnContext, ConnState and Handler of the
+// server with Attach. OnTimeout is called for each such request.
 type HeaderDeadline struct {
 	OnTimeout func(peer net.Addr)
 }
 
 type headerConnKey struct{}
 
-// headerConn knows whether a request's header is being read: between requests,
-// once the first byte has come.
+// headerConn knows whether a request's header is being read: once its first byte
+// has come, and not while the server still takes the rest of an answered one's body.
 type headerConn struct {
 	net.Conn
 	onTimeout func(net.Addr)
@@ -56,10 +56,14 @@ func (d HeaderDeadline) Attach(s *http.Server) {
 	s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, ok := r.Context().Value(headerConnKey{}).(*headerConn); ok {
 			c.setHandling(true)
-			defer c.setHandling(false)
 		}
 		next.ServeHTTP(w, r)
 	})
+	s.ConnState = func(c net.Conn, state http.ConnState) {
+		if c, ok := c.(*headerConn); ok && state == http.StateIdle {
+			c.setHandling(false)
+		}
+	}
 }
 
 func (l headerListener) Accept() (net.Conn, error) {

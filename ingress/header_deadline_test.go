@@ -23,6 +23,12 @@ func startHeaderServer(t *testing.T) (addr string, timeouts chan net.Addr) {
 	require.NoError(t, err)
 	server := &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/refused" {
+				_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(300 * time.Millisecond))
+				w.Header().Set("Connection", "close")
+				w.WriteHeader(http.StatusUnsupportedMediaType)
+				return
+			}
 			_, _ = io.Copy(io.Discard, r.Body)
 			w.WriteHeader(http.StatusNoContent)
 		}),
@@ -69,5 +75,24 @@ func TestAnIdleConnectionIsClosedWithoutAnAnswer(t *testing.T) {
 	all, err := io.ReadAll(conn) // to the idle timeout's close
 	require.NoError(t, err)
 	require.Equal(t, 1, strings.Count(string(all), "HTTP/1.1"), "one answer, to the one request")
+	require.Empty(t, timeouts)
+}
+
+func TestTheBodyOfAnAnsweredRequestIsNotTakenForAHeader(t *testing.T) {
+	addr, timeouts := startHeaderServer(t)
+	conn := dial(t, addr)
+	_, err := fmt.Fprint(conn, "POST /refused HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n")
+	require.NoError(t, err)
+	reader := bufio.NewReader(conn)
+	answer, err := http.ReadResponse(reader, nil)
+	require.NoError(t, err)
+	require.NoError(t, answer.Body.Close())
+	require.Equal(t, http.StatusUnsupportedMediaType, answer.StatusCode)
+	_, err = fmt.Fprint(conn, "a part of the body")
+	require.NoError(t, err)
+
+	rest, err := io.ReadAll(reader)
+	require.NoError(t, err)
+	require.Empty(t, rest, "one answer, to the one request")
 	require.Empty(t, timeouts)
 }
