@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/oncehook/oncehook"
 )
@@ -37,7 +38,10 @@ func (s *Work) RunLocal(ctx context.Context, c Claim, fn LocalFunc) error {
 	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
 
 	result, failure := fn(ctx, tx)
-	end := localEnd{state: oncehook.ActionDone, word: WordOK, savepoint: "RELEASE SAVEPOINT effect"}
+	if tx.Conn().PgConn().TxStatus() == txIdle {
+		return fmt.Errorf("run %s: %w", c.Name, errEndedByEffect)
+	}
+	end := localEnd{state: oncehook.ActionDone, word: WordOK}
 	switch outcome, ok := oncehook.AsOutcome(failure); {
 	case failure == nil && len(result) > MaxResult:
 		return fmt.Errorf("run %s: %w", c.Name, ErrResultTooLarge)
@@ -47,10 +51,9 @@ func (s *Work) RunLocal(ctx context.Context, c Claim, fn LocalFunc) error {
 		}
 		end.keyID = &keyID
 	case ok && outcome.Kind == oncehook.OutcomeIgnore:
-		end.word, end.reason, end.savepoint = WordIgnored, outcome.Reason, "ROLLBACK TO SAVEPOINT effect"
+		end.word, end.reason, end.undo = WordIgnored, outcome.Reason, true
 	case ok && outcome.Kind == oncehook.OutcomeSuperseded:
-		end.state, end.word, end.reason, end.savepoint = oncehook.ActionSuperseded, string(oncehook.ActionSuperseded), outcome.Reason,
-			"ROLLBACK TO SAVEPOINT effect"
+		end.state, end.word, end.reason, end.undo = oncehook.ActionSuperseded, string(oncehook.ActionSuperseded), outcome.Reason, true
 	default:
 		return failure
 	}
@@ -59,6 +62,13 @@ func (s *Work) RunLocal(ctx context.Context, c Claim, fn LocalFunc) error {
 	}
 	return failure
 }
+
+// errEndedByEffect is permanent: what the effect committed by itself stays, and
+// another attempt would do it again.
+var errEndedByEffect = oncehook.Permanent(errors.New("the effect ended its own transaction: COMMIT and ROLLBACK are not its to say"))
+
+// txIdle is PostgreSQL's sign for a session outside of a transaction.
+const txIdle = 'I'
 
 // beginLocal opens the transaction and holds the action's row, so that nobody
 // can take the action over before it ends.
@@ -94,12 +104,13 @@ func (s *Work) beginLocal(ctx context.Context, c Claim) (pgx.Tx, error) {
 }
 
 type localEnd struct {
-	state     oncehook.ActionState
-	word      string
-	reason    string
-	result    []byte
-	keyID     *int64
-	savepoint string
+	state  oncehook.ActionState
+	word   string
+	reason string
+	result []byte
+	keyID  *int64
+	// undo takes back what the effect wrote.
+	undo bool
 }
 
 // evidence is the end as the audit names it.
@@ -114,8 +125,15 @@ func (s *Work) endLocal(ctx context.Context, tx pgx.Tx, c Claim, end localEnd) e
 	if tx.Conn().PgConn().IsBusy() {
 		return errors.New("the effect left a query's rows open")
 	}
+	if end.undo {
+		// By itself: an effect may decide on a failed statement, and a connection
+		// that has yet to prepare the rest cannot do that in a failed transaction.
+		if _, err := tx.Exec(ctx, "ROLLBACK TO SAVEPOINT effect"); err != nil {
+			return err
+		}
+	}
 	batch := &pgx.Batch{}
-	batch.Queue(end.savepoint)
+	batch.Queue("RELEASE SAVEPOINT effect")
 	batch.Queue(`
 		UPDATE oncehook.actions SET state = $5, outcome = $6, reason = NULLIF($7, ''), result_key_id = $8, result = $9,
 			lease_until = NULL, next_attempt_at = NULL, waits_for = NULL, wait_until = NULL, changed_at = $10
@@ -124,6 +142,9 @@ func (s *Work) endLocal(ctx context.Context, tx pgx.Tx, c Claim, end localEnd) e
 	batch.Queue(actionAudit, s.audit(c, end.evidence(), end.reason))
 	results := tx.SendBatch(ctx, batch)
 	_, err := results.Exec()
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == codeNoSavepoint {
+		err = errEndedByEffect // and began another
+	}
 	if err == nil {
 		tag, updateErr := results.Exec()
 		err = updateErr

@@ -14,6 +14,7 @@ const (
 	codeCheckViolation      = "23514"
 	codeDeadlock            = "40P01"
 	codeSerialization       = "40001"
+	codeNoSavepoint         = "3B001"
 	classData               = "22"
 	classIntegrity          = "23"
 	classConnection         = "08"
