@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -36,6 +37,9 @@ func RetentionClasses() map[string]int16 {
 
 // ActorSystem is the actor of transitions that no person and no sender caused.
 const ActorSystem = "oncehook"
+
+// acceptMargin lets a unit at the head of the queue learn what its probe found.
+const acceptMargin = time.Second
 
 // Candidate is one delivery of one event, offered for acceptance.
 type Candidate struct {
@@ -78,7 +82,9 @@ type AcceptResult struct {
 //
 // Its error is a *oncehook.Refusal for a candidate that cannot be stored as it
 // is, else it wraps ErrUnavailable; then nothing is known about the unit. A
-// caller that goes away does not undo its unit.
+// caller that goes away does not undo its unit, nor does the end of Accept's own
+// patience: that of one commit with its probe, so that behind batches which hang
+// nobody waits for longer than a sender would.
 func (s *Ingress) Accept(ctx context.Context, candidates []Candidate) ([]AcceptResult, error) {
 	if len(candidates) == 0 {
 		return nil, nil
@@ -100,11 +106,13 @@ func (s *Ingress) Accept(ctx context.Context, candidates []Candidate) ([]AcceptR
 		s.inFlight.remove(u)
 		return nil, unavailable("the queue is full or closed", nil)
 	}
+	ctx, cancel := context.WithTimeout(ctx, s.patience+probeTimeout+acceptMargin)
+	defer cancel()
 	select {
 	case <-u.done:
 		return u.results, u.err
 	case <-ctx.Done():
-		return nil, unavailable("the caller went away", ctx.Err())
+		return nil, unavailable("the commit took too long, or the caller went away", ctx.Err())
 	}
 }
 

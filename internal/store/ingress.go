@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -15,7 +16,9 @@ type Ingress struct {
 	*role
 	// commits is the flusher's own pool: no other use of the database can make
 	// it wait for a connection.
-	commits  *pgxpool.Pool
+	commits *pgxpool.Pool
+	// patience is how long one commit may take.
+	patience time.Duration
 	units    *batcher[*unit]
 	lookups  *batcher[*lookup]
 	sums     *sums
@@ -51,9 +54,9 @@ func OpenIngress(_ context.Context, o Options) (*Ingress, error) {
 		commits.Close()
 		return nil, err
 	}
-	s := &Ingress{role: r, commits: commits, inFlight: inFlight{copies: map[oncehook.Key]int{}}}
+	s := &Ingress{role: r, commits: commits, patience: patience(commits), inFlight: inFlight{copies: map[oncehook.Key]int{}}}
 	f := &flusher{
-		pool: commits, now: o.Now, log: o.Log, patience: patience(commits), classes: RetentionClasses(),
+		pool: commits, now: o.Now, log: o.Log, patience: s.patience, classes: RetentionClasses(),
 		settled:  s.inFlight.remove,
 		accepted: s.announce,
 	}

@@ -69,6 +69,36 @@ func TestAcceptIsUnavailableWhilePostgreSQLIsAwayAndRecoversByItself(t *testing.
 	}, "known again")
 }
 
+func TestBehindCommitsThatHangNobodyWaitsForLonger(t *testing.T) {
+	t.Parallel()
+	p, proxied := throughProxy(t, database(t))
+	s := openIngress(t, options(proxied+"&lock_timeout=100ms&statement_timeout=500ms"))
+	accept(t, s, copyOf("warm-up"))
+	p.hung.Store(true)
+	began := time.Now()
+	answers := make(chan error)
+	for unit := range 5 {
+		full := make([]store.Candidate, 256) // a batch of its own
+		for n := range full {
+			full[n] = copyOf(fmt.Sprintf("event-%d-%d", unit, n))
+		}
+		go func() {
+			_, err := s.Accept(t.Context(), full)
+			answers <- err
+		}()
+	}
+	for range 5 {
+		require.ErrorIs(t, <-answers, store.ErrUnavailable)
+	}
+	require.Less(t, time.Since(began), 12*time.Second, "one commit's time, not five of them")
+	p.hung.Store(false)
+	p.cutAll()
+	soon(t, func() bool {
+		_, err := s.Accept(t.Context(), []store.Candidate{copyOf("event-4-0")})
+		return err == nil
+	}, "a retry settles it")
+}
+
 func TestEveryAnsweredDeliverySurvivesTheServersCrash(t *testing.T) {
 	config := devstack.PostgresConfig{Dir: filepath.Join(t.TempDir(), "postgres")}
 	server, err := devstack.StartPostgres(t.Context(), config)

@@ -15,8 +15,9 @@ type proxy struct {
 	listener net.Listener
 	target   string
 	// loseAnswer and loseRequest each cut the next connection that carries one,
-	// instead of passing it on; away refuses connections.
-	loseAnswer, loseRequest, away atomic.Bool
+	// instead of passing it on; away refuses connections; hung keeps them and
+	// passes nothing.
+	loseAnswer, loseRequest, away, hung atomic.Bool
 
 	mu    sync.Mutex
 	conns map[net.Conn]struct{}
@@ -65,6 +66,9 @@ func (p *proxy) pass(to, from net.Conn, lose *atomic.Bool) {
 	for {
 		n, err := from.Read(buffer)
 		if n > 0 {
+			if p.hung.Load() {
+				continue
+			}
 			if lose.CompareAndSwap(true, false) {
 				return
 			}
