@@ -18,6 +18,7 @@ import (
 	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/metric"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/resource"
 )
 
 // Names of the instruments, as Prometheus shows them but for the unit suffixes
@@ -29,10 +30,10 @@ const (
 	nameAttempts     = "oncehook.action_attempts"       // oncehook_action_attempts_total
 	nameEnds         = "oncehook.receipt_ends"          // oncehook_receipt_ends_total
 	nameOutboxAge    = "oncehook.outbox_oldest"         // oncehook_outbox_oldest_seconds
-	nameOutboxRows   = "oncehook.outbox_pending"        // oncehook_outbox_pending
-	nameQueueDepth   = "oncehook.accept_queue"          // oncehook_accept_queue
-	namePartitions   = "oncehook.partition_days_ahead"  // oncehook_partition_days_ahead
-	nameStartsAlerts = "oncehook.outbox_needing_person" // oncehook_outbox_needing_person
+	nameOutboxRows   = "oncehook.outbox_pending_rows"   // oncehook_outbox_pending_rows
+	nameStartsAlerts = "oncehook.outbox_alerted_rows"   // oncehook_outbox_alerted_rows
+	nameQueueDepth   = "oncehook.accept_queued_events"  // oncehook_accept_queued_events
+	namePartitions   = "oncehook.partitions_ahead_days" // oncehook_partitions_ahead_days
 )
 
 // Metrics is one process's instruments. Every method works on a nil receiver,
@@ -63,7 +64,8 @@ func New() (*Metrics, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the metrics exporter: %w", err)
 	}
-	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(exporter))
+	named := resource.NewSchemaless(attribute.String("service.name", "oncehook"))
+	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(exporter), sdkmetric.WithResource(named))
 	m := &Metrics{registry: registry, provider: provider, meter: provider.Meter("oncehook")}
 	counter := func(name, description string) metric.Int64Counter {
 		if err != nil {

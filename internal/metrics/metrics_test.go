@@ -41,10 +41,11 @@ func TestMetricNamesAreTheContract(t *testing.T) {
 		`oncehook_action_attempts_total{action="logistics.record_arrival",result="done"} 1`,
 		`oncehook_receipt_ends_total{state="succeeded"} 1`,
 		`oncehook_outbox_oldest_seconds 1.5`,
-		`oncehook_outbox_pending 2`,
-		`oncehook_outbox_needing_person 1`,
-		`oncehook_accept_queue 3`,
-		`oncehook_partition_days_ahead 14`,
+		`oncehook_outbox_pending_rows 2`,
+		`oncehook_outbox_alerted_rows 1`,
+		`oncehook_accept_queued_events 3`,
+		`target_info{service_name="oncehook"} 1`,
+		`oncehook_partitions_ahead_days 14`,
 	} {
 		require.Contains(t, text, line)
 	}
