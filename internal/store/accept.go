@@ -126,7 +126,7 @@ func (s *Ingress) seal(ctx context.Context, candidates []Candidate) (*unit, erro
 		if err != nil {
 			return nil, err
 		}
-		sealed, err := key.Seal(c.Event.Body, payloadAAD(c.Event.Tenant, c.ReceiptID))
+		sealed, err := key.Seal(c.Event.Body, bodyAAD(c.Event.Tenant, c.ReceiptID))
 		if err != nil {
 			return nil, err
 		}
@@ -134,9 +134,4 @@ func (s *Ingress) seal(ctx context.Context, candidates []Candidate) (*unit, erro
 		u.bytes += int64(len(sealed)) + deliveryOverhead
 	}
 	return u, nil
-}
-
-// payloadAAD binds a sealed body to the row it is stored in.
-func payloadAAD(tenant string, delivery uuid.UUID) string {
-	return "payloads|" + tenant + "|" + delivery.String() + "|body"
 }
