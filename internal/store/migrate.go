@@ -2,12 +2,10 @@ package store
 
 import (
 	"context"
-	"crypto/subtle"
 	"errors"
 	"fmt"
 	"io/fs"
 	"regexp"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -159,27 +157,8 @@ func keepIdentity(ctx context.Context, pool *pgxpool.Pool, identity oncehook.Ide
 func checkIdentity(ctx context.Context, pool *pgxpool.Pool, identity oncehook.Identity) error {
 	var stored []byte
 	err := pool.QueryRow(ctx, `SELECT identity_check FROM oncehook.installation`).Scan(&stored)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return &SchemaError{Reason: "the installation's identity is not stored yet: run migrate up"}
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return fmt.Errorf("read the identity check value: %w", err)
 	}
-	if subtle.ConstantTimeCompare(stored, identity.CheckValue()) != 1 {
-		return &SchemaError{Reason: "keys.identity is not the identity key of this database's installation"}
-	}
-	return nil
-}
-
-// MigrationState is one migration as the database and this binary know it.
-type MigrationState struct {
-	Version int64
-	// Name is the file's name, or "" when this binary does not know the migration.
-	Name    string
-	Applied bool
-	// AppliedAt is zero for a migration that is pending.
-	AppliedAt time.Time
-	// ServesFrom is the oldest binary, by the newest migration it knows, that
-	// works with the schema after this migration.
-	ServesFrom int64
+	return compareIdentity(stored, identity)
 }

@@ -11,6 +11,9 @@ import (
 // The SQLSTATEs on which something depends.
 const (
 	codeUndefinedTable      = "42P01"
+	codeUndefinedFunction   = "42883"
+	codeUndefinedSchema     = "3F000"
+	codeNoPrivilege         = "42501"
 	codeCheckViolation      = "23514"
 	codeDeadlock            = "40P01"
 	codeSerialization       = "40001"

@@ -110,5 +110,5 @@ func (v *versions) ListMigrations(ctx context.Context, db database.DBTxConn) ([]
 }
 
 func checksumMismatch(schema string, m migration) error {
-	return &SchemaError{Reason: fmt.Sprintf("migration %s of schema %s differs from the one that was applied", m.name, schema)}
+	return &SchemaError{SchemaChanged, fmt.Sprintf("migration %s of schema %s differs from the one that was applied", m.name, schema)}
 }
