@@ -21,6 +21,14 @@ type Provider interface {
 	Events(Request, Proof) ([]Item, error)
 }
 
+// HeaderVerifier is implemented by providers whose proof is in the header alone, so
+// that a forgery is refused before its body is read.
+type HeaderVerifier interface {
+	// VerifyHeader gives the same failure as Verify would give for the request with
+	// any body. Nil decides nothing: Verify still has to prove the sender.
+	VerifyHeader(Request) error
+}
+
 // Signer is implemented by providers whose requests `oncehook send` can make.
 type Signer interface {
 	// Compose builds a body as the provider would send it.

@@ -134,6 +134,7 @@ func (d *delivery) write(r oncehook.Reply) error {
 		// The body was not read whole: the connection ends with the answer, so that
 		// the server does not wait for the rest first.
 		header.Set(echo.HeaderConnection, "close")
+		d.endSoon()
 	}
 	header.Set(echo.HeaderContentLength, strconv.Itoa(len(r.Body)))
 	d.c.Response().WriteHeader(r.Status)

@@ -24,8 +24,12 @@ type delivery struct {
 	proof   oncehook.Proof
 	// id identifies this delivery where no event's correlation id does.
 	id uuid.UUID
+	// bodyDeadline is when the whole body must have arrived.
+	bodyDeadline time.Time
 	// whole is when the last byte had arrived; zero before.
 	whole time.Time
+	// reserved is what the body holds of the budget.
+	reserved int64
 }
 
 // serve takes a request through the stages; the first one that refuses answers.
@@ -34,11 +38,12 @@ func (s *server) serve(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	d := &delivery{server: s, c: c, peer: s.peerOf(c.Request()), id: id}
+	d := &delivery{server: s, c: c, peer: s.peerOf(c.Request()), id: id, bodyDeadline: time.Now().Add(s.Timeouts.Body)}
+	defer d.releaseBody()
 	// From here on, since the server also waits for a body that nobody reads. A
 	// writer without deadlines, as in handler tests, goes without.
-	_ = d.control().SetReadDeadline(time.Now().Add(s.Timeouts.Body))
-	for _, stage := range []func() *refused{d.find, d.handshake, d.receive, d.authenticate, d.accept} {
+	_ = d.control().SetReadDeadline(d.bodyDeadline)
+	for _, stage := range []func() *refused{d.find, d.handshake, d.checkHeader, d.verifyHeader, d.receive, d.authenticate, d.accept} {
 		if refusal := stage(); refusal != nil {
 			return d.refuse(refusal)
 		}
@@ -86,9 +91,6 @@ func (d *delivery) handshake() *refused {
 
 // receive reads the body, once.
 func (d *delivery) receive() *refused {
-	if refusal := d.checkMedia(); refusal != nil {
-		return refusal
-	}
 	body, refusal := d.readBody()
 	if refusal != nil {
 		return refusal
@@ -109,6 +111,24 @@ func (d *delivery) authenticate() *refused {
 		d.proof = proof
 		return nil
 	}
+	return d.unauthenticated(err)
+}
+
+// verifyHeader refuses a sender whose header alone proves it wrong, so that no byte
+// of a stranger's body is read. What checkHeader says is known by then: 404, 405,
+// 415, and 413 by Content-Length are told to anyone.
+func (d *delivery) verifyHeader() *refused {
+	p, ok := d.source.Provider.(oncehook.HeaderVerifier)
+	if !ok {
+		return nil
+	}
+	if err := p.VerifyHeader(d.request); err != nil {
+		return d.unauthenticated(err)
+	}
+	return nil
+}
+
+func (d *delivery) unauthenticated(err error) *refused {
 	cause := causeProvider
 	if authErr, ok := errors.AsType[*oncehook.AuthError](err); ok {
 		cause = authErr.Cause

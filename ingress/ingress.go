@@ -1,5 +1,6 @@
 // Package ingress receives webhooks over HTTP. A request is authenticated before
-// anything is said about its body, reserves nothing before it is authorized, and
+// anything is said about its body, and where the header can prove it wrong before
+// a byte of that is read; it reserves nothing before it is authorized, and
 // is answered 2xx only after its events are committed.
 package ingress
 
@@ -38,6 +39,9 @@ type Config struct {
 	// Metrics may be nil.
 	Metrics  *metrics.Metrics
 	Timeouts Timeouts
+	// BodyBudget is how many bytes all bodies in flight may hold, of all sources;
+	// beyond it requests are answered 503. Defaults to 256 MiB.
+	BodyBudget int64
 }
 
 // Timeouts bounds the phases of a request; zero means the default.
@@ -51,6 +55,7 @@ type Timeouts struct {
 const (
 	defaultBodyTimeout     = 10 * time.Second
 	defaultEvidenceTimeout = 5 * time.Second
+	defaultBodyBudget      = 256 << 20
 )
 
 // Source is one endpoint.
@@ -86,6 +91,7 @@ type server struct {
 	Config
 	sources  map[string]*Source
 	limits   *rateLimits
+	bodies   bodyBudget
 	refusals *refusalLog
 }
 
@@ -107,7 +113,10 @@ func New(c Config) (http.Handler, error) {
 	if c.Timeouts.Evidence <= 0 {
 		c.Timeouts.Evidence = defaultEvidenceTimeout
 	}
-	s := &server{Config: c, sources: map[string]*Source{}, limits: newRateLimits(), refusals: newRefusalLog(c.Log, c.Now)}
+	if c.BodyBudget <= 0 {
+		c.BodyBudget = defaultBodyBudget
+	}
+	s := &server{Config: c, bodies: bodyBudget{most: c.BodyBudget}, sources: map[string]*Source{}, limits: newRateLimits(), refusals: newRefusalLog(c.Log, c.Now)}
 	for n := range c.Sources {
 		source := c.Sources[n]
 		if err := checkSource(&source); err != nil {

@@ -1,14 +1,8 @@
 package ingress
 
 import (
-	"bytes"
-	"errors"
-	"io"
 	"mime"
-	"net/http"
-	"os"
 	"strings"
-	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -27,8 +21,9 @@ func isJSON(mediaType string) bool {
 	return ok && kind != "" && (mediaType == "application/json" || strings.HasSuffix(subtype, "+json"))
 }
 
-// checkMedia refuses what cannot be read as the sender's bytes.
-func (d *delivery) checkMedia() *refused {
+// checkHeader refuses a body that its header shows to be too large, or not readable
+// as the sender's bytes.
+func (d *delivery) checkHeader() *refused {
 	header := d.c.Request().Header
 	for _, value := range header.Values(echo.HeaderContentEncoding) {
 		for coding := range strings.SplitSeq(value, ",") {
@@ -45,6 +40,9 @@ func (d *delivery) checkMedia() *refused {
 	if len(values) != 1 || !takes(mediaType(values[0])) {
 		return unproven(oncehook.CodeContentTypeUnsupported, "send one Content-Type that this source takes, such as application/json")
 	}
+	if d.c.Request().ContentLength > d.source.BodyLimit {
+		return tooLarge()
+	}
 	return nil
 }
 
@@ -56,44 +54,4 @@ func mediaType(contentType string) string {
 		return parsed
 	}
 	return ""
-}
-
-// firstRead bounds what a mere Content-Length makes us allocate.
-const firstRead = 64 << 10
-
-// readBody reads the whole body within the source's limit and the deadline.
-func (d *delivery) readBody() ([]byte, *refused) {
-	r, limit := d.c.Request(), d.source.BodyLimit
-	if r.ContentLength > limit {
-		return nil, d.tooLarge()
-	}
-	var body bytes.Buffer
-	body.Grow(int(min(max(r.ContentLength, 0), firstRead)) + bytes.MinRead)
-	// The bare writer: only it can tell the server to close the connection.
-	if _, err := io.Copy(&body, http.MaxBytesReader(d.c.Response().Writer, r.Body, limit)); err != nil {
-		return nil, d.unread(err)
-	}
-	// The server goes on reading to notice a sender that leaves, and would take the
-	// deadline for that.
-	if err := d.control().SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return nil, d.unread(err)
-	}
-	return body.Bytes(), nil
-}
-
-// unread says why a body could not be read whole.
-func (d *delivery) unread(err error) *refused {
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
-		return d.tooLarge()
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return unproven(oncehook.CodeRequestTimeout, "the body did not arrive within "+d.Timeouts.Body.String())
-	default:
-		return unproven(oncehook.CodeMalformedJSON, "the body ended early or its transfer encoding is broken")
-	}
-}
-
-func (d *delivery) tooLarge() *refused {
-	return unproven(oncehook.CodeBodyTooLarge, "the body is larger than this source takes")
 }

@@ -50,6 +50,7 @@ func Run(t *testing.T, s Subject) {
 	t.Run("the same request reads the same, at once and concurrently", s.deterministic)
 	t.Run("a request is not modified", s.unmodified)
 	t.Run("without its credential nobody is proven", s.noCredential)
+	t.Run("the header alone is refused as the whole request is", s.headerAlone)
 	t.Run("an altered credential is refused or means the same", s.alteredCredential)
 	t.Run("an altered body is refused where the proof covers it", s.alteredBody)
 	t.Run("any body is read or refused", s.anyBody)
@@ -114,6 +115,28 @@ func (s Subject) noCredential(t *testing.T) {
 		}
 	}
 	s.mustNotProve(t, Request(nil, nil))
+}
+
+func (s Subject) headerAlone(t *testing.T) {
+	p, ok := s.Provider.(oncehook.HeaderVerifier)
+	if !ok {
+		return
+	}
+	genuine := s.Genuine(t, "header-alone-1")
+	bare := genuine
+	bare.Body = nil
+	require.NoError(t, p.VerifyHeader(bare))
+	for _, name := range s.CredentialHeaders {
+		for _, value := range append(HostileHeaders(), alterations(genuine.Header.Get(name))...) {
+			whole := genuine
+			whole.Header = genuine.Header.Clone()
+			whole.Header[http.CanonicalHeaderKey(name)] = []string{value}
+			bare := whole
+			bare.Body = nil
+			_, want := s.Provider.Verify(whole)
+			require.Equal(t, want, p.VerifyHeader(bare), "%.60q", value)
+		}
+	}
 }
 
 func (s Subject) alteredCredential(t *testing.T) {
