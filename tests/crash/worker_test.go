@@ -29,6 +29,7 @@ func TestAKilledWorkProcessNeitherLosesNorRepeats(t *testing.T) {
 	}{{"local activities", false}, {"regular activities", true}} {
 		for _, c := range cases {
 			t.Run(c.name+", "+shape.name, func(t *testing.T) {
+				t.Parallel() // mostly waits for leases and timeouts to run out
 				s := harness.New(t, harness.Options{Temporal: harness.StartTemporal(t), Regular: shape.regular})
 				p := s.Serve()
 				barrier := s.Barrier(c.event, c.table, c.when, c.deferred)
