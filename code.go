@@ -8,12 +8,14 @@ type Code string
 // The codes of the ingress and the admin API.
 const (
 	CodeMalformedJSON              Code = "malformed_json"
+	CodeMalformedRequest           Code = "malformed_request"
 	CodeUnauthenticated            Code = "unauthenticated"
 	CodeTenantForbidden            Code = "tenant_forbidden"
 	CodeSourceUnknown              Code = "source_unknown"
 	CodeNotFound                   Code = "not_found"
 	CodeMethodNotAllowed           Code = "method_not_allowed"
 	CodeRequestTimeout             Code = "request_timeout"
+	CodeHeaderTooLarge             Code = "header_too_large"
 	CodeEventConflict              Code = "event_conflict"
 	CodeBodyTooLarge               Code = "body_too_large"
 	CodeContentTypeUnsupported     Code = "content_type_unsupported"
@@ -37,12 +39,14 @@ type codeFacts struct {
 
 var codes = map[Code]codeFacts{
 	CodeMalformedJSON:              {http.StatusBadRequest, "The body is not a JSON object", false},
+	CodeMalformedRequest:           {http.StatusBadRequest, "The request is not well-formed HTTP", false},
 	CodeUnauthenticated:            {http.StatusUnauthorized, "The request could not be authenticated", false},
 	CodeTenantForbidden:            {http.StatusForbidden, "The principal may not speak for this tenant", false},
 	CodeSourceUnknown:              {http.StatusNotFound, "There is no such source", false},
 	CodeNotFound:                   {http.StatusNotFound, "There is no such thing", false},
 	CodeMethodNotAllowed:           {http.StatusMethodNotAllowed, "The method is not allowed here", false},
 	CodeRequestTimeout:             {http.StatusRequestTimeout, "The request was not received in time", true},
+	CodeHeaderTooLarge:             {http.StatusRequestHeaderFieldsTooLarge, "The header is too large", false},
 	CodeEventConflict:              {http.StatusConflict, "The event was received before with other content", false},
 	CodeBodyTooLarge:               {http.StatusRequestEntityTooLarge, "The body is too large", false},
 	CodeContentTypeUnsupported:     {http.StatusUnsupportedMediaType, "The content type is not supported", false},

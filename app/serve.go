@@ -116,10 +116,10 @@ func (s *Server) open(ctx context.Context, only string) error {
 		if err := s.app.metrics.ObserveAcceptQueue(func(context.Context) (int64, error) { return int64(in.Stats().QueuedEvents), nil }); err != nil {
 			return err
 		}
-		deadline := ingress.HeaderDeadline{OnTimeout: func(peer net.Addr) {
-			in.Count("", oncehook.Unauthenticated, string(oncehook.CodeRequestTimeout), addrOf(peer))
+		guard := ingress.HeaderGuard{OnAnswer: func(peer net.Addr, code oncehook.Code) {
+			in.Count("", oncehook.Unauthenticated, string(code), addrOf(peer))
 		}}
-		if s.ingress, err = listen(ctx, s.app.settings.Ingress.Addr, s.withHealth(handler, s.readyFunc(in.Schema)), &deadline); err != nil {
+		if s.ingress, err = listen(ctx, s.app.settings.Ingress.Addr, s.withHealth(handler, s.readyFunc(in.Schema)), &guard); err != nil {
 			return err
 		}
 		s.app.log.InfoContext(ctx, "ingress listens", "url", s.ingress.url())
@@ -177,7 +177,7 @@ func (a *App) adminHandler(ad *store.Admin, ready func(context.Context) error) h
 	})
 }
 
-func listen(ctx context.Context, addr string, handler http.Handler, deadline *ingress.HeaderDeadline) (*listening, error) {
+func listen(ctx context.Context, addr string, handler http.Handler, guard *ingress.HeaderGuard) (*listening, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", addr)
 	if err != nil {
@@ -192,9 +192,9 @@ func listen(ctx context.Context, addr string, handler http.Handler, deadline *in
 		// net/http would answer OPTIONS * by itself.
 		DisableGeneralOptionsHandler: true,
 	}
-	if deadline != nil {
-		deadline.Attach(server)
-		l = deadline.Listen(l)
+	if guard != nil {
+		guard.Attach(server)
+		l = guard.Listen(l)
 	}
 	return &listening{server: server, listener: l}, nil
 }

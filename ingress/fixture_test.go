@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -127,7 +128,14 @@ func start(t testing.TB, changes ...func(*setup)) *system {
 	}
 	handler, err := ingress.New(s.Config)
 	require.NoError(t, err)
-	server := httptest.NewServer(handler)
+	server := httptest.NewUnstartedServer(handler)
+	guard := ingress.HeaderGuard{OnAnswer: func(peer net.Addr, code oncehook.Code) {
+		s.Store.Count("", oncehook.Unauthenticated, string(code), netip.MustParseAddrPort(peer.String()).Addr())
+	}}
+	guard.Attach(server.Config)
+	server.Listener = guard.Listen(server.Listener)
+	server.Config.MaxHeaderBytes = 64 << 10
+	server.Start()
 	t.Cleanup(server.Close)
 	return &system{t: t, url: server.URL, store: s.Store, db: db, log: log}
 }
