@@ -32,15 +32,15 @@ func (d *delivery) accept() *refused {
 	if refusal != nil {
 		return refusal
 	}
-	taken, refusal := d.limitRate(unit)
-	if refusal != nil {
+	if refusal := d.limitRate(unit); refusal != nil {
 		return refusal
 	}
-	results, err := d.Store.Accept(d.c.Request().Context(), unit)
-	if err != nil {
+	var results []store.AcceptResult
+	// Also after a panic: an admitted key must not stay so.
+	defer func() { d.limits.settle(d.source, unit, results, d.Now()) }()
+	if results, err = d.Store.Accept(d.c.Request().Context(), unit); err != nil {
 		return d.notAccepted(err)
 	}
-	d.giveBack(taken, unit, results)
 	return d.answerResults(unit, results)
 }
 
@@ -125,48 +125,27 @@ func (d *delivery) candidate(key oncehook.Key, e oncehook.Event) (store.Candidat
 	}, nil
 }
 
-// limitRate bounds new events per source and tenant, and returns how many tokens
-// it took of each tenant. It never refuses a known key: those are asked for only
-// once the limit is reached.
-func (d *delivery) limitRate(unit []store.Candidate) (map[string]int, *refused) {
-	fresh := map[string][]oncehook.Key{}
-	for n := range unit {
-		if !d.Store.InFlight(unit[n].Key) {
-			fresh[unit[n].Event.Tenant] = append(fresh[unit[n].Event.Tenant], unit[n].Key)
+// limitRate admits a unit, or refuses it for the rate of new events per source and
+// tenant. It never refuses a known key, nor one in flight: known ones are asked for
+// only once the limit is reached.
+func (d *delivery) limitRate(unit []store.Candidate) *refused {
+	known := map[oncehook.Key]bool{}
+	free := func(key oncehook.Key) bool { return known[key] || d.Store.InFlight(key) }
+	for {
+		over := d.limits.admit(d.source, unit, free, d.Now())
+		if over == nil {
+			return nil
 		}
-	}
-	taken := map[string]int{}
-	now := d.Now()
-	for tenant, keys := range fresh {
-		wait := d.limits.take(d.source, tenant, len(keys), now)
-		if wait == 0 {
-			taken[tenant] = len(keys)
-			continue
-		}
-		known, err := d.Store.Known(d.c.Request().Context(), keys)
-		if err == nil && !slices.Contains(known, false) {
-			continue
-		}
-		d.giveBack(taken, nil, nil)
+		answers, err := d.Store.Known(d.c.Request().Context(), over.keys)
 		if err != nil {
-			return nil, unavailable(err)
+			return unavailable(err)
 		}
-		return nil, rateLimited(tenant, wait)
-	}
-	return taken, nil
-}
-
-// giveBack returns the tokens of copies: a sender that repeats itself must not
-// use up the rate of new events.
-func (d *delivery) giveBack(taken map[string]int, unit []store.Candidate, results []store.AcceptResult) {
-	for n := range results {
-		if tenant := unit[n].Event.Tenant; taken[tenant] > 0 && results[n].Decision == oncehook.Accepted {
-			taken[tenant]--
+		if slices.Contains(answers, false) {
+			return rateLimited(over.tenant, over.wait)
 		}
-	}
-	now := d.Now()
-	for tenant, n := range taken {
-		d.limits.give(d.source, tenant, n, now)
+		for _, key := range over.keys {
+			known[key] = true
+		}
 	}
 }
 

@@ -52,7 +52,6 @@ func TestOverTheRateANewEventIs429AndAKnownOneIsNot(t *testing.T) {
 	for range 10 {
 		s.acceptedAs(s.post("logistics", event("e1")), oncehook.Duplicate)
 	}
-	s.refusedWith(s.post("logistics", event("e1", "depot-1", "depot-2")), http.StatusConflict, oncehook.CodeEventConflict)
 	s.acceptedAs(s.post("logistics", event("e3", "north", "sandbox")), oncehook.Accepted)
 	require.Zero(t, s.number(`SELECT count(*) FROM oncehook.event_keys WHERE key = 'logistics:north:e3'`))
 	s.counted("logistics", oncehook.RateLimited, "rate_limited")
@@ -62,6 +61,23 @@ func TestOverTheRateANewEventIs429AndAKnownOneIsNot(t *testing.T) {
 	s.acceptedAs(s.post("logistics", event("e3")), oncehook.Accepted)
 }
 
+func TestAConflictIsNotRefusedAndCostsWhatAnEventCosts(t *testing.T) {
+	t.Parallel()
+	c := &clock{now: time.Now()}
+	s := start(t, limited(c))
+	conflict := func() {
+		s.refusedWith(s.post("logistics", event("e1", "depot-1", "depot-2")), http.StatusConflict, oncehook.CodeEventConflict)
+	}
+	s.acceptedAs(s.post("logistics", event("e1")), oncehook.Accepted)
+	conflict()
+	s.refusedWith(s.post("logistics", event("e2")), http.StatusTooManyRequests, oncehook.CodeRateLimited)
+	conflict()
+	a := s.refusedWith(s.post("logistics", event("e2")), http.StatusTooManyRequests, oncehook.CodeRateLimited)
+	require.Equal(t, "20", a.header.Get("Retry-After"))
+	c.advance(20 * time.Second)
+	s.acceptedAs(s.post("logistics", event("e2")), oncehook.Accepted)
+}
+
 func TestASenderThatRepeatsItselfDoesNotUseUpTheRateOfNewEvents(t *testing.T) {
 	t.Parallel()
 	s := start(t, limited(&clock{now: time.Now()}))
@@ -69,7 +85,6 @@ func TestASenderThatRepeatsItselfDoesNotUseUpTheRateOfNewEvents(t *testing.T) {
 	for range 10 {
 		s.acceptedAs(s.post("logistics", event("e1")), oncehook.Duplicate)
 	}
-	s.refusedWith(s.post("logistics", event("e1", "depot-1", "depot-2")), http.StatusConflict, oncehook.CodeEventConflict)
 	s.acceptedAs(s.post("logistics", event("e2")), oncehook.Accepted)
 	s.refusedWith(s.post("logistics", event("e3")), http.StatusTooManyRequests, oncehook.CodeRateLimited)
 }
