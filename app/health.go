@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync/atomic"
 
 	"github.com/oncehook/oncehook/internal/store"
 )
@@ -27,19 +28,27 @@ func (s *Server) readyFunc(schema func(context.Context) error) func(context.Cont
 }
 
 // withHealth adds /livez and /readyz to the ingress, for balancers that see only
-// it. Every other request goes on untouched: a ServeMux would redirect some paths.
+// it. Strangers see it too: why it is not ready goes to the log only, once per
+// change. Every other request goes on untouched: a ServeMux would redirect some paths.
 func (s *Server) withHealth(next http.Handler, ready func(context.Context) error) http.Handler {
+	var logged atomic.Value
+	logged.Store("")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked := r.Method == http.MethodGet || r.Method == http.MethodHead
 		switch {
 		case asked && r.URL.Path == "/livez":
 			answer(w, http.StatusOK, "ok")
 		case asked && r.URL.Path == "/readyz":
-			if err := ready(r.Context()); err != nil {
-				answer(w, http.StatusServiceUnavailable, err.Error())
+			err := ready(r.Context())
+			if err == nil {
+				logged.Store("")
+				answer(w, http.StatusOK, "ok")
 				return
 			}
-			answer(w, http.StatusOK, "ok")
+			if logged.Swap(err.Error()) != err.Error() {
+				s.app.log.WarnContext(r.Context(), "the ingress is not ready", "error", err.Error())
+			}
+			answer(w, http.StatusServiceUnavailable, "not ready")
 		default:
 			next.ServeHTTP(w, r)
 		}
