@@ -54,6 +54,7 @@ lint-format:
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "not formatted, run make fmt:"; echo "$$unformatted"; exit 1; fi
 
 bin/oncehook:
+	@[ -e $@ ] || echo "building bin/oncehook (a first build takes a few minutes)"
 	$(GO) build -o $@ ./cmd/oncehook
 
 # oncehook itself knows whether this one is stale, and how it is built.

@@ -17,7 +17,6 @@ import (
 
 	"github.com/oncehook/oncehook"
 	"github.com/oncehook/oncehook/effect"
-	"github.com/oncehook/oncehook/internal/config"
 	"github.com/oncehook/oncehook/internal/keyring"
 	"github.com/oncehook/oncehook/internal/metrics"
 	"github.com/oncehook/oncehook/internal/store"
@@ -25,8 +24,8 @@ import (
 
 // Config is what New needs.
 type Config struct {
-	// Settings is the loaded configuration.
-	Settings *config.Config
+	// Settings is the loaded configuration (LoadSettings).
+	Settings *Settings
 	// Parts is what the system is made of. Defaults to Standard().
 	Parts *Parts
 	// Now is the process's clock for stored times and partitions. Defaults to time.Now.
@@ -40,7 +39,7 @@ type Config struct {
 
 // App is one process's view of the system. Its roles may run together or apart.
 type App struct {
-	settings *config.Config
+	settings *Settings
 	parts    *Parts
 	keys     *keyring.Keyring
 	registry *effect.Registry

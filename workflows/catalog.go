@@ -12,18 +12,38 @@ import (
 	"github.com/oncehook/oncehook"
 )
 
-// Names of the workflow types, as histories and the outbox store them.
-const nameShipmentDepotArrival = "ShipmentDepotArrival"
+// entry is one line of the catalog.
+type entry struct {
+	// provider and eventType say what starts it; source restricts it to one, "" to none.
+	provider, eventType, source string
+	// name is the workflow type, as histories and the outbox store it: never renamed.
+	name     string
+	workflow any
+}
+
+func catalog() []entry {
+	return []entry{
+		{provider: "bearer", eventType: "shipment.depot_arrival", name: "ShipmentDepotArrival", workflow: ShipmentDepotArrival},
+	}
+}
 
 // Catalog lists which event starts which workflow. An event without one ends
 // ignored.
 func Catalog() oncehook.Routes {
-	return oncehook.Routes{
-		{Provider: "bearer", Type: "shipment.depot_arrival", Workflow: nameShipmentDepotArrival},
+	var routes oncehook.Routes
+	for _, e := range catalog() {
+		routes = append(routes, oncehook.Route{Provider: e.provider, Type: e.eventType, Source: e.source, Workflow: e.name})
 	}
+	return routes
 }
 
 // Register registers every workflow of the catalog under its name.
 func Register(w worker.WorkflowRegistry) {
-	w.RegisterWorkflowWithOptions(ShipmentDepotArrival, workflow.RegisterOptions{Name: nameShipmentDepotArrival})
+	registered := map[string]bool{}
+	for _, e := range catalog() {
+		if !registered[e.name] {
+			registered[e.name] = true
+			w.RegisterWorkflowWithOptions(e.workflow, workflow.RegisterOptions{Name: e.name})
+		}
+	}
 }

@@ -63,8 +63,6 @@ type dev struct {
 	database *database
 	temporal *temporal
 	system   *system
-	// greeted says that the first event was printed already.
-	greeted bool
 }
 
 // check finds what can be found wrong before anything is started.

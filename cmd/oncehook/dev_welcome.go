@@ -9,7 +9,6 @@ import (
 
 // meanwhile says that the ingress is of use while Temporal is not yet.
 func (d *dev) meanwhile() {
-	d.greeted = true
 	fmt.Fprintf(d.stdout, `
 The ingress accepts events already; they run when Temporal is up.
 %s
@@ -18,10 +17,6 @@ The ingress accepts events already; they run when Temporal is up.
 
 // welcome says where everything is and what to do first.
 func (d *dev) welcome() {
-	first := d.firstEvent()
-	if d.greeted {
-		first = ""
-	}
 	ui := d.temporal.uiURL
 	if ui == "" {
 		ui = "that of this server"
@@ -40,7 +35,7 @@ Look at it from the other side:
   %s%s trace event-demo-1042
 
 Ctrl-C stops everything; the next start finds it again.
-`, d.system.ingressURL, d.system.adminURL, d.temporal.address, ui, d.dir, first, d.configHint(), os.Args[0])
+`, d.system.ingressURL, d.system.adminURL, d.temporal.address, ui, d.dir, d.firstEvent(), d.configHint(), os.Args[0])
 }
 
 func (d *dev) firstEvent() string {

@@ -97,7 +97,7 @@ func TestAnEventIsSentListedShownAndTraced(t *testing.T) {
 	require.Empty(t, r.stdout)
 	i.fails(exitFailure, "events", "show", "event-2")
 
-	require.Contains(t, i.ok("events", "show", "logistics:north:event-1"), "3: 1 accepted, 2 duplicates, and 1 conflict")
+	require.Contains(t, i.ok("events", "show", "logistics:north:event-1"), "3: 1 accepted and 2 duplicates; 1 conflict beside them")
 	trace := i.ok("trace", "logistics:north:event-1")
 	require.Contains(t, trace, "principal sender, credential 2, tenant north")
 	require.Contains(t, trace, "http://temporal.test/namespaces/default/workflows/logistics:north:event-1")

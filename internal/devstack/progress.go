@@ -6,8 +6,11 @@ import (
 	"time"
 )
 
-// progressEvery is how often a long step says that it is still at work.
-const progressEvery = 5 * time.Second
+// How often a long step says that it is still at work: soon at first, then more rarely.
+const (
+	progressFirst = 5 * time.Second
+	progressMost  = 30 * time.Second
+)
 
 // announce says that a step begins and, every few seconds, that it still runs. The returned function ends that.
 func announce(progress func(string), step string) (stop func()) {
@@ -16,13 +19,11 @@ func announce(progress func(string), step string) (stop func()) {
 	done := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		ticker := time.NewTicker(progressEvery)
-		defer ticker.Stop()
-		for {
+		for pause := progressFirst; ; pause = min(2*pause, progressMost) {
 			select {
 			case <-done:
 				return
-			case <-ticker.C:
+			case <-time.After(pause):
 				progress(fmt.Sprintf("%s: %s", step, time.Since(started).Round(time.Second)))
 			}
 		}

@@ -55,7 +55,7 @@ func (p *printer) receipt(r api.Receipt) {
 	}
 	p.field("ordering", "%s", ordering(r))
 	p.field("correlation", "%s", r.CorrelationId)
-	p.field("deliveries", "%d: 1 accepted, %s, and %s", r.Deliveries, counted(r.Deliveries-1, "duplicate"), counted(r.Conflicts, "conflict"))
+	p.field("deliveries", "%d: 1 accepted and %s; %s beside them", r.Deliveries, counted(r.Deliveries-1, "duplicate"), counted(r.Conflicts, "conflict"))
 	p.field("first seen", "%s UTC", Time(r.FirstSeen))
 	if r.LastSeen.After(r.FirstSeen) {
 		p.field("last seen", "%s UTC (%s)", Time(r.LastSeen), since(r.FirstSeen, r.LastSeen))

@@ -94,6 +94,8 @@ func (c *sharedServer) start() error {
 			"shared_buffers":       "32MB",
 			"max_wal_size":         "256MB",
 			"max_parallel_workers": "0",
+			// Shared memory as files of the cluster, which go with it however it ends.
+			"dynamic_shared_memory_type": "mmap",
 		},
 		Progress: func(line string) { fmt.Fprintln(&progress, line) },
 	})
