@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -33,7 +34,10 @@ const (
 	idleTimeout   = 90 * time.Second
 	writeTimeout  = 60 * time.Second
 	headerBytes   = 64 << 10
-	stopTimeout   = 8 * time.Second
+	// stopTimeout bounds a stop after its drain: below the ten seconds after which
+	// orchestrators kill. Its last part is the stores'.
+	stopTimeout  = 8 * time.Second
+	storesToStop = 2 * time.Second
 )
 
 // Server is the running ingress and admin listeners.
@@ -41,9 +45,13 @@ type Server struct {
 	app      *App
 	ingress  *listening
 	admin    *listening
-	stores   []interface{ Close() }
+	stores   []openStore
 	group    *errgroup.Group
 	stopping atomic.Bool
+}
+
+type openStore interface {
+	Shutdown(ctx context.Context) error
 }
 
 type listening struct {
@@ -83,7 +91,7 @@ func (a *App) StartServe(ctx context.Context, only string) (*Server, error) {
 	s := &Server{app: a, group: &errgroup.Group{}}
 	err := s.open(ctx, only)
 	if err != nil {
-		s.close()
+		s.close(ctx)
 		return nil, err
 	}
 	for _, l := range []*listening{s.ingress, s.admin} {
@@ -209,7 +217,10 @@ func (s *Server) AdminURL() string { return s.admin.url() }
 func (s *Server) Wait() error { return s.group.Wait() }
 
 // Stop makes /readyz fail, waits the drain period, finishes the requests in
-// flight and closes the pools.
+// flight and closes the pools. After the drain it takes a few seconds at most,
+// fewer when ctx ends: slow senders are cut off, and what PostgreSQL does not
+// answer is abandoned. Both are logged and are no error, since nothing that was
+// answered is lost by them.
 func (s *Server) Stop(ctx context.Context) error {
 	s.stopping.Store(true)
 	if s.app.drain > 0 {
@@ -218,29 +229,62 @@ func (s *Server) Stop(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 	}
-	var err error
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), remaining(ctx, stopTimeout))
+	defer cancel()
+	err := errors.Join(s.finishRequests(ctx), s.group.Wait())
+	s.close(ctx)
+	return err
+}
+
+// remaining is how long a stop may take under ctx: at most limit.
+func remaining(ctx context.Context, limit time.Duration) time.Duration {
+	if deadline, ok := ctx.Deadline(); ok {
+		return min(limit, time.Until(deadline))
+	}
+	return limit
+}
+
+func (s *Server) finishRequests(ctx context.Context) error {
+	patient, cancel := context.WithTimeout(ctx, remaining(ctx, stopTimeout)-storesToStop)
+	defer cancel()
+	var finishing errgroup.Group
 	for _, l := range []*listening{s.ingress, s.admin} {
 		if l == nil {
 			continue
 		}
-		if stopErr := l.server.Shutdown(ctx); stopErr != nil {
-			err = errors.Join(err, stopErr, l.server.Close())
-		}
+		finishing.Go(func() error {
+			err := l.server.Shutdown(patient)
+			if err == nil {
+				return nil
+			}
+			if errors.Is(err, context.DeadlineExceeded) {
+				s.app.log.WarnContext(ctx, "requests were cut off: they did not end in time", "listener", l.listener.Addr().String())
+				err = nil
+			}
+			return errors.Join(err, l.server.Close())
+		})
 	}
-	err = errors.Join(err, s.group.Wait())
-	s.close()
-	return err
+	return finishing.Wait()
 }
 
-func (s *Server) close() {
+// close closes what is open, in a time that is bounded also where ctx is not.
+func (s *Server) close(ctx context.Context) {
 	for _, l := range []*listening{s.ingress, s.admin} {
 		if l != nil {
 			_ = l.listener.Close()
 		}
 	}
+	ctx, cancel := context.WithTimeout(ctx, storesToStop)
+	defer cancel()
+	var closing sync.WaitGroup
 	for _, opened := range s.stores {
-		opened.Close()
+		closing.Go(func() {
+			if err := opened.Shutdown(ctx); err != nil {
+				s.app.log.WarnContext(ctx, "a database pool was not closed in order", "error", err.Error())
+			}
+		})
 	}
+	closing.Wait()
 }
 
 func addrOf(a net.Addr) netip.Addr {

@@ -19,25 +19,52 @@ import (
 )
 
 const (
-	// workerStopTimeout lets running attempts end, so that a stop burns none.
-	workerStopTimeout = 6 * time.Second
-	cachedWorkflows   = 1000
-	schemaRetry       = 500 * time.Millisecond
+	// workerStopTimeout lets running attempts end by themselves, so that a stop
+	// burns none. Then the contexts of those that are left are cancelled.
+	workerStopTimeout = 4 * time.Second
+	// workStopTimeout is when a stop no longer waits for attempts and starts.
+	workStopTimeout = 6 * time.Second
+	cachedWorkflows = 1000
+	schemaRetry     = 500 * time.Millisecond
 )
 
-// Work runs the dispatcher, the worker and the partition loop until ctx ends.
-// ready is called once all of them run; it may be nil. Temporal and PostgreSQL
-// may come later and go away: the outbox waits.
+// Work runs the dispatcher, the worker and the partition loop until ctx ends,
+// and then returns within eight seconds. ready is called once all of them run;
+// it may be nil. Temporal and PostgreSQL may come later and go away: the outbox
+// waits.
 func (a *App) Work(ctx context.Context, ready func()) error {
 	slots := a.settings.Work.LocalSlots
 	work, err := store.OpenWork(ctx, a.storeOptions("work", workConns(slots)))
 	if err != nil {
 		return fmt.Errorf("open the work database: %w", err)
 	}
-	defer work.Close()
+	running, cancel := context.WithCancel(ctx)
+	defer cancel()
+	result := make(chan error, 1)
+	go func() {
+		defer cancel()
+		result <- a.work(running, cancel, work, ready)
+	}()
+	<-running.Done()
+	select {
+	case err = <-result:
+	case <-time.After(workStopTimeout):
+		a.log.WarnContext(ctx, "the worker did not stop in time: what it was doing is abandoned, and done again")
+		if ctx.Err() == nil {
+			err = errors.New("the worker failed and did not stop in time")
+		}
+	}
+	closing, cancelClosing := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancelClosing()
+	if closeErr := work.Shutdown(closing); closeErr != nil {
+		a.log.WarnContext(ctx, "a database pool was not closed in order", "error", closeErr.Error())
+	}
+	return ended(ctx, err)
+}
 
+// work is Work without the bound on its end.
+func (a *App) work(ctx context.Context, cancel context.CancelFunc, work *store.Work, ready func()) error {
 	// The partition loop needs PostgreSQL alone, so it starts before Temporal answers.
-	ctx, cancel := context.WithCancel(ctx)
 	var loops sync.WaitGroup
 	defer loops.Wait()
 	defer cancel()
@@ -48,52 +75,67 @@ func (a *App) Work(ctx context.Context, ready func()) error {
 	})
 
 	if err := a.waitForSchema(ctx, work); err != nil {
-		return ended(ctx, err)
+		return err
 	}
 	temporal, err := a.connect(ctx)
 	if err != nil {
-		return ended(ctx, err)
+		return err
 	}
 	defer temporal.Close()
 
-	w, fatal := a.newWorker(temporal, work, slots)
+	attempts, cancelAttempts := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancelAttempts()
+	w, fatal := a.newWorker(attempts, temporal, work, a.settings.Work.LocalSlots)
 	if err := w.Start(); err != nil {
 		return fmt.Errorf("start the worker: %w", err)
 	}
-	defer w.Stop()
 
 	dispatcher := dispatch.New(dispatch.Config{
 		Store: work, Client: temporal, Log: a.log, Metrics: a.metrics, Now: a.now, Local: a.settings.Work.Local, Eager: true,
 	})
 	a.setWake(dispatcher.Wake)
 	defer a.setWake(nil)
-	dispatched := make(chan error, 1)
-	go func() { dispatched <- dispatcher.Run(ctx) }()
+	dispatched := make(chan struct{})
+	go func() {
+		defer close(dispatched)
+		err = dispatcher.Run(ctx)
+	}()
 	if ready != nil {
 		ready()
 	}
 	a.log.InfoContext(ctx, "worker runs", "task_queue", oncehook.TaskQueue, "local", a.settings.Work.Local)
 
+	var failure error
 	select {
-	case err = <-dispatched:
-	case err = <-fatal:
-		cancel()
-		err = errors.Join(err, <-dispatched)
+	case <-ctx.Done():
+	case <-dispatched:
+	case failure = <-fatal:
 	}
-	return ended(ctx, err)
+	cancel()
+	defer time.AfterFunc(workerStopTimeout, cancelAttempts).Stop()
+	// A run that a start hands to this worker is begun here, unless the start hangs.
+	select {
+	case <-dispatched:
+	case <-time.After(time.Second):
+	}
+	w.Stop()
+	<-dispatched
+	return errors.Join(failure, err)
 }
 
 // workConns leaves each local slot a connection for its transaction and one for
 // what stands outside it, beside the dispatcher's and finish's own two.
 func workConns(slots int) int { return 2*slots + 4 }
 
-func (a *App) newWorker(temporal client.Client, work *store.Work, slots int) (worker.Worker, <-chan error) {
+// newWorker makes the worker, whose attempts' contexts come from attempts.
+func (a *App) newWorker(attempts context.Context, temporal client.Client, work *store.Work, slots int) (worker.Worker, <-chan error) {
 	worker.SetStickyWorkflowCacheSize(cachedWorkflows)
 	fatal := make(chan error, 1)
 	w := worker.New(temporal, oncehook.TaskQueue, effect.WorkerOptions(worker.Options{
 		MaxConcurrentLocalActivityExecutionSize: slots,
 		MaxConcurrentActivityExecutionSize:      slots,
 		WorkerStopTimeout:                       workerStopTimeout,
+		BackgroundActivityContext:               attempts,
 		Interceptors: []interceptor.WorkerInterceptor{a.registry.WorkerInterceptor(work,
 			effect.WithLog(a.log),
 			effect.OnAttempt(a.metrics.ActionAttempt),

@@ -45,13 +45,13 @@ func OpenIngress(_ context.Context, o Options) (*Ingress, error) {
 	}
 	own, forCommits := o, o
 	own.Conns, forCommits.Conns = max(o.Conns-commitConns, 2), commitConns
-	commits, err := openPool(forCommits, ingressSession)
+	r, err := openRole(own, ingressSession)
 	if err != nil {
 		return nil, err
 	}
-	r, err := openRole(own, ingressSession)
+	commits, err := openPool(forCommits, ingressSession, r.lines)
 	if err != nil {
-		commits.Close()
+		r.close()
 		return nil, err
 	}
 	s := &Ingress{role: r, commits: commits, patience: patience(commits), inFlight: inFlight{copies: map[oncehook.Key]int{}}}
@@ -75,6 +75,11 @@ func (s *Ingress) Close() {
 	s.close()
 	s.commits.Close()
 }
+
+// Shutdown is Close until ctx ends. Then the connections are cut: what was not
+// committed is ErrUnavailable to its senders, sums that were not written are
+// lost, and an error says so.
+func (s *Ingress) Shutdown(ctx context.Context) error { return s.lines.shutdown(ctx, s.Close) }
 
 // InFlight reports whether a copy of the event is queued in this process or is
 // being committed by it.

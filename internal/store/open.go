@@ -15,6 +15,7 @@ import (
 // and the check that the schema is usable.
 type role struct {
 	pool    *pgxpool.Pool
+	lines   *lines
 	keys    *dataKeys
 	gate    *gate
 	now     func() time.Time
@@ -23,12 +24,14 @@ type role struct {
 }
 
 func openRole(o Options, s session) (*role, error) {
-	pool, err := openPool(o, s)
+	over := newLines()
+	pool, err := openPool(o, s, over)
 	if err != nil {
 		return nil, err
 	}
 	return &role{
 		pool:    pool,
+		lines:   over,
 		keys:    newDataKeys(pool, o.Keyring, o.Now),
 		gate:    openGate(pool, o.Keyring.Identity(), o.Log),
 		now:     o.Now,
@@ -78,13 +81,13 @@ func OpenWork(_ context.Context, o Options) (*Work, error) {
 	own, forEffects := o, o
 	own.Conns = reservedConns
 	forEffects.Conns = max(o.Conns-reservedConns, 1)
-	effects, err := openPool(forEffects, workSession)
+	r, err := openRole(own, workSession)
 	if err != nil {
 		return nil, err
 	}
-	r, err := openRole(own, workSession)
+	effects, err := openPool(forEffects, workSession, r.lines)
 	if err != nil {
-		effects.Close()
+		r.close()
 		return nil, err
 	}
 	return &Work{role: r, effects: effects}, nil
@@ -95,6 +98,10 @@ func (s *Work) Close() {
 	s.close()
 	s.effects.Close()
 }
+
+// Shutdown is Close until ctx ends. Then the connections are cut, which breaks
+// off what is in flight, and an error says so.
+func (s *Work) Shutdown(ctx context.Context) error { return s.lines.shutdown(ctx, s.Close) }
 
 // Admin is the store of the admin API. It is safe for concurrent use.
 type Admin struct{ *role }
@@ -114,3 +121,7 @@ func OpenAdmin(_ context.Context, o Options) (*Admin, error) {
 
 // Close closes the pool; it waits for connections in use.
 func (s *Admin) Close() { s.close() }
+
+// Shutdown is Close until ctx ends. Then the connections are cut, which breaks
+// off what is in flight, and an error says so.
+func (s *Admin) Shutdown(ctx context.Context) error { return s.lines.shutdown(ctx, s.Close) }

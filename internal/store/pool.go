@@ -86,12 +86,13 @@ func dialer(timeout time.Duration) *net.Dialer {
 	}
 }
 
-// openPool makes a pool that connects when it is first used.
-func openPool(o Options, s session) (*pgxpool.Pool, error) {
+// openPool makes a pool that connects when it is first used, over lines.
+func openPool(o Options, s session, over *lines) (*pgxpool.Pool, error) {
 	config, err := poolConfig(o, s)
 	if err != nil {
 		return nil, err
 	}
+	config.ConnConfig.DialFunc = over.dial(config.ConnConfig.DialFunc)
 	pool, err := pgxpool.NewWithConfig(context.Background(), config)
 	if err != nil {
 		return nil, fmt.Errorf("make a connection pool: %w", err)
