@@ -77,6 +77,40 @@ func TestAConflictIsKeptOncePerDistinctContentWithItsBody(t *testing.T) {
 	require.Equal(t, oncehook.Duplicate, accept(t, s, copyOf("event-1"))[0].Decision)
 }
 
+func TestOfOneEventABoundedNumberOfConflictingContentsIsKept(t *testing.T) {
+	url := database(t)
+	s, db := openIngress(t, options(url)), connect(t, url)
+	differing := func(from, to int) []store.Candidate {
+		var unit []store.Candidate
+		for n := from; n < to; n++ {
+			unit = append(unit, copyOf("event-1", content(fmt.Sprintf("other-%d", n))))
+		}
+		return unit
+	}
+	require.Equal(t, oncehook.Accepted, accept(t, s, copyOf("event-1"))[0].Decision)
+	conflicts := func(unit []store.Candidate) {
+		t.Helper()
+		for _, decision := range decisions(accept(t, s, unit...)) {
+			require.Equal(t, oncehook.Conflict, decision)
+		}
+	}
+	const kept = store.ConflictCap
+	conflicts(differing(0, kept-10))
+	conflicts(differing(kept-20, kept+10)) // ten known ones, ten that find room, ten that do not
+	require.Equal(t, kept, number(t, db, `SELECT count(*) FROM oncehook.conflicts`))
+	require.Equal(t, 1+kept, number(t, db, `SELECT count(*) FROM oncehook.payloads`))
+	require.Equal(t, 10, number(t, db, `SELECT count(*) FROM oncehook.audit WHERE outcome = 'conflict' AND flags = '{not_kept}' AND fingerprint IS NOT NULL`))
+	// What is full says so again, and knows what it keeps.
+	conflicts(append(differing(kept+10, kept+15), differing(0, 5)...))
+	require.Equal(t, kept, number(t, db, `SELECT count(*) FROM oncehook.conflicts`))
+	require.Equal(t, 15, number(t, db, `SELECT count(*) FROM oncehook.audit WHERE flags = $1`, []string{store.FlagNotKept}))
+	require.Equal(t, kept+30, number(t, db, `SELECT conflicts FROM oncehook.delivery_counts`))
+	// Another event has room of its own.
+	other := copyOf("event-2")
+	require.Equal(t, []oncehook.Decision{oncehook.Accepted, oncehook.Conflict}, decisions(accept(t, s, other, copyOf("event-2", content("other")))))
+	require.Equal(t, 1, number(t, db, `SELECT count(*) FROM oncehook.conflicts WHERE receipt_id = $1`, other.ReceiptID))
+}
+
 func TestConcurrentConflictingCopiesKeepOneBody(t *testing.T) {
 	url := database(t)
 	a, b, db := openIngress(t, options(url)), openIngress(t, options(url)), connect(t, url)

@@ -80,11 +80,11 @@ func (c *columns) add(d *delivery, classes map[string]int16) {
 }
 
 const acceptStatement = `SELECT ord, outcome, receipt_id, correlation_id, unchecked FROM oncehook.accept_v1(` +
-	`$1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16,$17,$18,$19,$20,$21,$22,$23,$24,$25,$26,$27)`
+	`$1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16,$17,$18,$19,$20,$21,$22,$23,$24,$25,$26,$27,$28)`
 
 func (c *columns) arguments(now time.Time) []any {
 	return []any{
-		now, c.keys, c.ids, c.correlations, c.recipes, c.fingerprintKeys, c.fingerprints,
+		now, ConflictCap, c.keys, c.ids, c.correlations, c.recipes, c.fingerprintKeys, c.fingerprints,
 		c.altOrds, c.altRecipes, c.altFingerprintKeys, c.altFingerprints,
 		c.sources, c.tenants, c.eventIDs, c.types, c.subjects, c.occurred, c.sequences, c.workflows, c.traceparents,
 		c.classes, c.dataKeys, c.bodies, c.principals, c.credentials, c.peers, c.flags,

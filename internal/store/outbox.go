@@ -34,6 +34,9 @@ type ClaimLimits struct {
 	// claimed. Rows claimed before and replays are outside it: their receipts
 	// are counted already.
 	InFlight int
+	// Patience is how long a run counts there. One that has not begun by then, as
+	// when it was terminated, must not hold up its source for ever. Zero is for ever.
+	Patience time.Duration
 	// Lease is how long the rows stay invisible to other claims.
 	Lease time.Duration
 	// Local is whether Local effects run as local activities, for rows whose
@@ -53,7 +56,8 @@ WITH RECURSIVE sources AS (
 	FROM sources s WHERE s.source IS NOT NULL
 ), room AS MATERIALIZED (
 	SELECT s.source, @in_flight::bigint - (SELECT count(*) FROM (
-		SELECT FROM oncehook.receipts r WHERE r.source = s.source AND r.state = 'queued' LIMIT @in_flight) q) AS free
+		SELECT FROM oncehook.receipts r
+		WHERE r.source = s.source AND r.state = 'queued' AND r.changed_at > @counted_since LIMIT @in_flight) q) AS free
 	FROM sources s WHERE s.source IS NOT NULL
 ), due AS (
 	SELECT c.id, c.turn FROM room, LATERAL (
@@ -95,7 +99,12 @@ ORDER BY c.due_at, c.id`
 // receipts of first runs from received to queued. A row comes back after its
 // lease until MarkStarted or RefuseStart closes it.
 func (s *Work) ClaimStarts(ctx context.Context, l ClaimLimits) ([]Start, error) {
+	var countedSince time.Time
+	if l.Patience > 0 {
+		countedSince = s.now().Add(-l.Patience)
+	}
 	rows, err := s.pool.Query(ctx, claimStarts, pgx.StrictNamedArgs{
+		"counted_since": countedSince,
 		"in_flight": l.InFlight, "window": 2*l.InFlight + l.PerSource, "per_source": l.PerSource, "batch": l.Batch,
 		"lease": l.Lease, "local": l.Local, "cause": oncehook.CauseDispatch, "actor": s.actor(), "now": s.now(),
 	})

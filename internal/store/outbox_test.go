@@ -166,6 +166,24 @@ func TestClaimBoundsTheRunsWithoutAFirstAction(t *testing.T) {
 	require.Len(t, s.claim(t, l), 1, "a run whose first action is claimed makes room")
 }
 
+func TestRunsThatNeverBeganDoNotHoldUpTheirSourceForEver(t *testing.T) {
+	t.Parallel()
+	s := openSpine(t)
+	for n := range 3 {
+		accept(t, s.ingress, copyOf(fmt.Sprint("event-", n)))
+	}
+	l := limits()
+	l.InFlight, l.Patience = 2, 5*time.Minute
+	for _, start := range s.claim(t, l) {
+		require.NoError(t, s.work.MarkStarted(t.Context(), start.OutboxID, "terminated-from-outside"))
+	}
+	require.Empty(t, s.claim(t, l), "the bound is reached")
+
+	_, err := s.db.Exec(t.Context(), `UPDATE oncehook.receipts SET changed_at = changed_at - interval '6 minutes' WHERE state = 'queued'`)
+	require.NoError(t, err)
+	require.Len(t, s.claim(t, l), 1)
+}
+
 func TestReplaysThatFillTheBoundStillStart(t *testing.T) {
 	t.Parallel()
 	s := openSpine(t)

@@ -29,7 +29,10 @@ const (
 	RejectedCap = 10_000
 	// RejectedRetention is how long a rejected delivery can be submitted again.
 	RejectedRetention = 7 * 24 * time.Hour
-	// FlagNotKept marks the audit row of a rejected delivery beyond the cap.
+	// ConflictCap is how many differing contents of one event are kept beside the
+	// first; of those beyond it only the decision and its audit row remain.
+	ConflictCap = 100
+	// FlagNotKept marks the audit row of a delivery beyond its cap.
 	FlagNotKept = "not_kept"
 
 	// evidenceText bounds free text in evidence, in bytes.

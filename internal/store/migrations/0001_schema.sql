@@ -55,8 +55,8 @@ CREATE TABLE receipts (
 ) WITH (fillfactor = 85);
 CREATE INDEX receipts_event_id ON receipts (event_id);
 CREATE INDEX receipts_received ON receipts (received_at DESC, id DESC);
--- Counts the runs whose first action is not yet claimed; accept inserts none of these.
-CREATE INDEX receipts_queued ON receipts (source) WHERE state = 'queued';
+-- Counts the recent runs whose first action is not yet claimed; accept inserts none of these.
+CREATE INDEX receipts_queued ON receipts (source, changed_at) WHERE state = 'queued';
 
 CREATE TABLE receipt_history (
     receipt_id uuid        NOT NULL,

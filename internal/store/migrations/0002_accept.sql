@@ -5,11 +5,12 @@
 
 -- Records deliveries: parallel arrays with one element per delivery, one call, one transaction.
 -- The candidates' older fingerprints are parallel arrays of their own; p_alt_ord says whose each is.
+-- Of one receipt, p_conflict_cap differing contents are kept; more only by calls that run at once.
 -- Row locks are taken in one order everywhere: keys by key, then conflicts, counts by receipt id.
 -- The planner settings are pinned: a plan made while a table was young would scan it for ever.
 -- +goose StatementBegin
 CREATE FUNCTION accept_v1(
-    p_now timestamptz,
+    p_now timestamptz, p_conflict_cap bigint,
     p_key text[], p_id uuid[], p_correlation uuid[],
     p_recipe text[], p_fingerprint_key bigint[], p_fingerprint bytea[],
     p_alt_ord integer[], p_alt_recipe text[], p_alt_fingerprint_key bigint[], p_alt_fingerprint bytea[],
@@ -85,12 +86,28 @@ BEGIN
         INSERT INTO outbox (receipt_id, source, tenant, workflow, traceparent)
         SELECT id, source, tenant, workflow, nullif(traceparent, '')
         FROM decided WHERE outcome = 'accepted' AND workflow <> '' ORDER BY ord
+    ), crowded AS MATERIALIZED (
+        -- Conflicting copies whose content is not kept yet and finds no room any more.
+        SELECT c.ord
+        FROM (
+            SELECT d.ord, h.held, h.known,
+                   dense_rank() OVER (PARTITION BY d.receipt_id, h.known ORDER BY d.compared) AS nth
+            FROM decided d
+            CROSS JOIN LATERAL (
+                SELECT count(*) AS held,
+                       coalesce(bool_or(x.recipe = d.stored_recipe AND x.fingerprint_key_id = d.stored_key
+                                        AND x.fingerprint = d.compared), false) AS known
+                FROM conflicts x WHERE x.receipt_id = d.receipt_id
+            ) h
+            WHERE d.outcome = 'conflict'
+        ) c
+        WHERE NOT c.known AND c.held + c.nth > p_conflict_cap
     ), new_conflicts AS (
         -- Of two equal conflicting copies at once, the second waits for the first and then adds nothing.
         INSERT INTO conflicts (receipt_id, recipe, fingerprint_key_id, fingerprint, delivery_id, retention_class,
                                payload_day, source, tenant, principal, credential_version, first_at)
         SELECT receipt_id, stored_recipe, stored_key, compared, id, class, v_day, source, tenant, principal, credential, p_now
-        FROM decided WHERE outcome = 'conflict'
+        FROM decided WHERE outcome = 'conflict' AND ord NOT IN (SELECT ord FROM crowded)
         ORDER BY receipt_id, compared, ord
         ON CONFLICT DO NOTHING
         RETURNING delivery_id
@@ -102,7 +119,8 @@ BEGIN
         INSERT INTO audit (at, kind, outcome, receipt_id, delivery_id, source, tenant, principal, credential_version,
                            peer, flags, recipe, fingerprint_key_id, fingerprint, correlation_id)
         SELECT p_now, 'delivery', outcome, receipt_id, id, source, tenant, principal, credential, peer,
-               nullif(string_to_array(nullif(flags, ''), ',') || CASE WHEN unchecked THEN '{unchecked}'::text[] END, '{}'),
+               nullif(string_to_array(nullif(flags, ''), ',') || CASE WHEN unchecked THEN '{unchecked}'::text[] END
+                                                                         || CASE WHEN ord IN (SELECT ord FROM crowded) THEN '{not_kept}'::text[] END, '{}'),
                CASE WHEN outcome = 'conflict' THEN stored_recipe WHEN unchecked THEN recipe END,
                CASE WHEN outcome = 'conflict' THEN stored_key WHEN unchecked THEN fingerprint_key END,
                CASE WHEN outcome = 'conflict' THEN compared WHEN unchecked THEN fingerprint END,
