@@ -37,6 +37,8 @@ type Config struct {
 	// InFlight bounds, per source, the runs that wait for their first action.
 	// Defaults to 200.
 	InFlight int
+	// Patience is how long such a run counts. Defaults to 5 min.
+	Patience time.Duration
 	// Lease is how long a claimed row is this process's own. It outlasts a batch
 	// of starts that all time out. Defaults to 20 s.
 	Lease time.Duration
@@ -56,6 +58,7 @@ func (c Config) withDefaults() Config {
 	}
 	c.Parallel = orDefault(c.Parallel, 4)
 	c.InFlight = orDefault(c.InFlight, 200)
+	c.Patience = orDefault(c.Patience, 5*time.Minute)
 	c.Lease = orDefault(c.Lease, 20*time.Second)
 	c.StartTimeout = orDefault(c.StartTimeout, 5*time.Second)
 	return c
@@ -157,7 +160,7 @@ func (d *Dispatcher) claim(ctx context.Context, batch int) ([]store.Start, error
 	ctx, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()
 	return d.Store.ClaimStarts(ctx, store.ClaimLimits{
-		Batch: batch, PerSource: batch, InFlight: d.InFlight, Lease: d.Lease, Local: d.Local,
+		Batch: batch, PerSource: batch, InFlight: d.InFlight, Patience: d.Patience, Lease: d.Lease, Local: d.Local,
 	})
 }
 
