@@ -105,7 +105,7 @@ func (s *Work) ClaimStarts(ctx context.Context, l ClaimLimits) ([]Start, error) 
 	}
 	rows, err := s.pool.Query(ctx, claimStarts, pgx.StrictNamedArgs{
 		"counted_since": countedSince,
-		"in_flight": l.InFlight, "window": 2*l.InFlight + l.PerSource, "per_source": l.PerSource, "batch": l.Batch,
+		"in_flight":     l.InFlight, "window": 2*l.InFlight + l.PerSource, "per_source": l.PerSource, "batch": l.Batch,
 		"lease": l.Lease, "local": l.Local, "cause": oncehook.CauseDispatch, "actor": s.actor(), "now": s.now(),
 	})
 	if err != nil {
