@@ -48,9 +48,13 @@ type Server struct {
 	stores   []openStore
 	group    *errgroup.Group
 	stopping atomic.Bool
+	// watching ends with the server.
+	watching context.Context
+	unwatch  context.CancelFunc
 }
 
 type openStore interface {
+	Schema(ctx context.Context) error
 	Shutdown(ctx context.Context) error
 }
 
@@ -73,11 +77,13 @@ func (a *App) Serve(ctx context.Context, only string) error {
 	if err != nil {
 		return err
 	}
-	failed := make(chan error, 1)
-	go func() { failed <- s.Wait() }()
+	failed := make(chan struct{})
+	go func() {
+		defer close(failed)
+		_ = s.Wait() // Stop returns it
+	}()
 	select {
-	case err := <-failed:
-		return err
+	case <-failed:
 	case <-ctx.Done():
 	}
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.drain+stopTimeout)
@@ -89,6 +95,7 @@ func (a *App) Serve(ctx context.Context, only string) error {
 // be there: deliveries are then answered 503 and forgeries 401.
 func (a *App) StartServe(ctx context.Context, only string) (*Server, error) {
 	s := &Server{app: a, group: &errgroup.Group{}}
+	s.watching, s.unwatch = context.WithCancel(context.WithoutCancel(ctx))
 	err := s.open(ctx, only)
 	if err != nil {
 		s.close(ctx)
@@ -98,14 +105,33 @@ func (a *App) StartServe(ctx context.Context, only string) (*Server, error) {
 		if l == nil {
 			continue
 		}
-		s.group.Go(func() error {
+		s.run(func() error {
 			if err := l.server.Serve(l.listener); !errors.Is(err, http.ErrServerClosed) {
 				return fmt.Errorf("serve %s: %w", l.listener.Addr(), err)
 			}
 			return nil
 		})
 	}
+	for _, opened := range s.stores {
+		s.run(func() error { return a.refuseForeign(s.watching, opened) })
+	}
 	return s, nil
+}
+
+// run adds what the server runs; a failure of one ends all.
+func (s *Server) run(one func() error) {
+	s.group.Go(func() error {
+		err := one()
+		if err != nil {
+			s.unwatch()
+			for _, l := range []*listening{s.ingress, s.admin} {
+				if l != nil {
+					_ = l.server.Close()
+				}
+			}
+		}
+		return err
+	})
 }
 
 func (s *Server) open(ctx context.Context, only string) error {
@@ -213,7 +239,8 @@ func (s *Server) IngressURL() string { return s.ingress.url() }
 // AdminURL is where the admin API really listens; "" when it does not.
 func (s *Server) AdminURL() string { return s.admin.url() }
 
-// Wait returns when the listeners have ended, with the first failure.
+// Wait returns when the listeners have ended, with the first failure. The
+// database of an installation with another identity key is one.
 func (s *Server) Wait() error { return s.group.Wait() }
 
 // Stop makes /readyz fail, waits the drain period, finishes the requests in
@@ -226,9 +253,11 @@ func (s *Server) Stop(ctx context.Context) error {
 	if s.app.drain > 0 {
 		select {
 		case <-time.After(s.app.drain):
+		case <-s.watching.Done(): // it has failed, so that nobody is served
 		case <-ctx.Done():
 		}
 	}
+	s.unwatch()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), remaining(ctx, stopTimeout))
 	defer cancel()
 	err := errors.Join(s.finishRequests(ctx), s.group.Wait())
@@ -269,6 +298,7 @@ func (s *Server) finishRequests(ctx context.Context) error {
 
 // close closes what is open, in a time that is bounded also where ctx is not.
 func (s *Server) close(ctx context.Context) {
+	s.unwatch()
 	for _, l := range []*listening{s.ingress, s.admin} {
 		if l != nil {
 			_ = l.listener.Close()

@@ -25,7 +25,6 @@ const (
 	// workStopTimeout is when a stop no longer waits for attempts and starts.
 	workStopTimeout = 6 * time.Second
 	cachedWorkflows = 1000
-	schemaRetry     = 500 * time.Millisecond
 )
 
 // Work runs the dispatcher, the worker and the partition loop until ctx ends,
@@ -156,19 +155,9 @@ func (a *App) newWorker(attempts context.Context, temporal client.Client, work *
 // waitForSchema returns when the schema can be used, or with the reason why it
 // never will be with this binary. PostgreSQL may come later.
 func (a *App) waitForSchema(ctx context.Context, work *store.Work) error {
-	for {
-		err := work.Schema(ctx)
-		var unusable *store.SchemaError
-		if err == nil || errors.As(err, &unusable) || ctx.Err() != nil {
-			return err
-		}
+	return awaitSchema(ctx, work, func(store.SchemaFault) bool { return false }, func(err error) {
 		a.log.WarnContext(ctx, "the database does not answer yet", "error", err.Error())
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(schemaRetry):
-		}
-	}
+	})
 }
 
 // ended turns the end of ctx into a clean return.
