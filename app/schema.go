@@ -8,7 +8,11 @@ import (
 	"github.com/oncehook/oncehook/internal/store"
 )
 
-const schemaRetry = 500 * time.Millisecond
+const (
+	schemaRetry = 500 * time.Millisecond
+	// schemaReminder is how often a process that waits says so.
+	schemaReminder = 30 * time.Second
+)
 
 type hasSchema interface {
 	Schema(ctx context.Context) error

@@ -116,3 +116,24 @@ func TestServeWaitsForPostgreSQLAndThenRefusesAnotherInstallations(t *testing.T)
 		require.FailNow(t, "serve goes on")
 	}
 }
+
+func TestWorkWaitsForMigrationsAndRefusesWhatNoWaitMends(t *testing.T) {
+	s := harness.New(t, harness.Options{})
+	s.Exec(`DROP SCHEMA oncehook CASCADE; DROP SCHEMA logistics CASCADE`)
+	a, log := load(t, s)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- a.Work(ctx, nil) }()
+	eventually(t, func() bool { return log.has("the worker waits for its database") && log.has("lacks migration") }, "says what it waits for")
+	require.NoError(t, a.Migrate(t.Context()))
+	eventually(t, func() bool { return log.has("temporal does not answer yet") }, "goes on to Temporal")
+	require.Empty(t, ended)
+	stop()
+	require.NoError(t, <-ended)
+
+	s.Exec(`INSERT INTO oncehook.schema_versions VALUES (900, 'x', 900)`)
+	requireFault(t, a.Work(t.Context(), nil), store.SchemaTooNew)
+	s.Exec(`UPDATE oncehook.schema_versions SET checksum = 'x' WHERE version = 2`)
+	requireFault(t, a.Work(t.Context(), nil), store.SchemaChanged)
+}

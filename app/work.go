@@ -63,19 +63,15 @@ func (a *App) Work(ctx context.Context, ready func()) error {
 
 // work is Work without the bound on its end.
 func (a *App) work(ctx context.Context, cancel context.CancelFunc, work *store.Work, ready func()) error {
-	// The partition loop needs PostgreSQL alone, so it starts before Temporal answers.
 	var loops sync.WaitGroup
 	defer loops.Wait()
 	defer cancel()
-	loops.Go(func() {
-		if a.waitForSchema(ctx, work) == nil {
-			reconcile.KeepPartitions(ctx, work, a.log)
-		}
-	})
 
 	if err := a.waitForSchema(ctx, work); err != nil {
 		return err
 	}
+	// The partition loop needs PostgreSQL alone, so it starts before Temporal answers.
+	loops.Go(func() { reconcile.KeepPartitions(ctx, work, a.log) })
 	temporal, err := a.connect(ctx)
 	if err != nil {
 		return err
@@ -153,10 +149,15 @@ func (a *App) newWorker(attempts context.Context, temporal client.Client, work *
 }
 
 // waitForSchema returns when the schema can be used, or with the reason why it
-// never will be with this binary. PostgreSQL may come later.
+// never will be with this binary and this key. PostgreSQL, migrations and grants
+// may come later.
 func (a *App) waitForSchema(ctx context.Context, work *store.Work) error {
-	return awaitSchema(ctx, work, func(store.SchemaFault) bool { return false }, func(err error) {
-		a.log.WarnContext(ctx, "the database does not answer yet", "error", err.Error())
+	var said time.Time
+	return awaitSchema(ctx, work, func(fault store.SchemaFault) bool { return fault == store.SchemaPending }, func(err error) {
+		if now := time.Now(); now.Sub(said) >= schemaReminder {
+			a.log.WarnContext(ctx, "the worker waits for its database", "error", err.Error())
+			said = now
+		}
 	})
 }
 
