@@ -39,7 +39,7 @@ func (s *Work) RunLocal(ctx context.Context, c Claim, fn LocalFunc) error {
 
 	result, failure := fn(ctx, tx)
 	if tx.Conn().PgConn().TxStatus() == txIdle {
-		return fmt.Errorf("run %s: %w", c.Name, errEndedByEffect)
+		return fmt.Errorf("run %s: %w", c.Name, endedByEffect(ctx, tx))
 	}
 	end := localEnd{state: oncehook.ActionDone, word: WordOK}
 	switch outcome, ok := oncehook.AsOutcome(failure); {
@@ -66,6 +66,13 @@ func (s *Work) RunLocal(ctx context.Context, c Claim, fn LocalFunc) error {
 // errEndedByEffect is permanent: what the effect committed by itself stays, and
 // another attempt would do it again.
 var errEndedByEffect = oncehook.Permanent(errors.New("the effect ended its own transaction: COMMIT and ROLLBACK are not its to say"))
+
+// endedByEffect gives the session up too: what the effect set there outlived its
+// transaction.
+func endedByEffect(ctx context.Context, tx pgx.Tx) error {
+	_ = tx.Conn().Close(context.WithoutCancel(ctx))
+	return errEndedByEffect
+}
 
 // txIdle is PostgreSQL's sign for a session outside of a transaction.
 const txIdle = 'I'
@@ -96,11 +103,29 @@ func (s *Work) beginLocal(ctx context.Context, c Claim) (pgx.Tx, error) {
 	if err == nil && fence != c.Fence {
 		err = ErrFenced
 	}
+	if err == nil {
+		err = s.prepareEnd(ctx, tx.Conn(), c)
+	}
 	if err != nil {
 		_ = tx.Rollback(context.WithoutCancel(ctx))
 		return nil, err
 	}
 	return tx, nil
+}
+
+// prepareEnd prepares what ends the transaction, once per connection: under a role
+// that the effect sets it could not be prepared any more.
+func (s *Work) prepareEnd(ctx context.Context, conn *pgx.Conn, c Claim) error {
+	audit, _, err := s.audit(c, "", "").RewriteQuery(ctx, conn, actionAudit, nil)
+	if err != nil {
+		return err
+	}
+	for _, statement := range []string{endLocalAction, audit} {
+		if _, err := conn.Prepare(ctx, statement, statement); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 type localEnd struct {
@@ -121,6 +146,16 @@ func (e localEnd) evidence() string {
 	return string(e.state)
 }
 
+// endLocalAction ends the action while its claim stands.
+const endLocalAction = `
+UPDATE oncehook.actions SET state = $5, outcome = $6, reason = NULLIF($7, ''), result_key_id = $8, result = $9,
+	lease_until = NULL, next_attempt_at = NULL, waits_for = NULL, wait_until = NULL, changed_at = $10
+WHERE receipt_id = $1 AND name = $2 AND epoch = $3 AND claim = $4 AND state = 'running'`
+
+// resetSession takes back what an effect may have set for the session, which the
+// pool hands to others after the COMMIT. A ROLLBACK takes it back by itself.
+var resetSession = []string{"RESET SESSION AUTHORIZATION", "RESET ROLE", "RESET ALL"} //nolint:gochecknoglobals // constant
+
 func (s *Work) endLocal(ctx context.Context, tx pgx.Tx, c Claim, end localEnd) error {
 	if tx.Conn().PgConn().IsBusy() {
 		return errors.New("the effect left a query's rows open")
@@ -134,16 +169,21 @@ func (s *Work) endLocal(ctx context.Context, tx pgx.Tx, c Claim, end localEnd) e
 	}
 	batch := &pgx.Batch{}
 	batch.Queue("RELEASE SAVEPOINT effect")
-	batch.Queue(`
-		UPDATE oncehook.actions SET state = $5, outcome = $6, reason = NULLIF($7, ''), result_key_id = $8, result = $9,
-			lease_until = NULL, next_attempt_at = NULL, waits_for = NULL, wait_until = NULL, changed_at = $10
-		WHERE receipt_id = $1 AND name = $2 AND epoch = $3 AND claim = $4 AND state = 'running'`,
+	for _, reset := range resetSession {
+		batch.Queue(reset)
+	}
+	batch.Queue(endLocalAction,
 		c.ReceiptID, c.Name, c.Epoch, c.Fence, end.state, end.word, cleanText(end.reason), end.keyID, end.result, s.now())
 	batch.Queue(actionAudit, s.audit(c, end.evidence(), end.reason))
 	results := tx.SendBatch(ctx, batch)
 	_, err := results.Exec()
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == codeNoSavepoint {
-		err = errEndedByEffect // and began another
+		return errors.Join(endedByEffect(ctx, tx), results.Close()) // and began another
+	}
+	for range resetSession {
+		if err == nil {
+			_, err = results.Exec()
+		}
 	}
 	if err == nil {
 		tag, updateErr := results.Exec()
