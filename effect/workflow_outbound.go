@@ -65,7 +65,7 @@ func (w *workflowOutbound) ExecuteLocalActivity(ctx workflow.Context, name strin
 	if err := w.run.envelope(ctx, c).attach(ctx); err != nil {
 		return failed(ctx, err)
 	}
-	return w.run.track(w.Next.ExecuteLocalActivity(ctx, name, args...))
+	return w.run.track(unlessStopped(ctx, w.Next.ExecuteLocalActivity(ctx, name, args...)))
 }
 
 func (r *run) action(name string) (Binding, bool) {
