@@ -18,6 +18,26 @@ const (
 	SearchAttributeCorrelationID = "OncehookCorrelationId"
 )
 
+// TemporalHeader is the Temporal header that carries what an attempt needs beside
+// its input. Headers are not compared on replay, and local activities get them too.
+const TemporalHeader = "oncehook"
+
+// Types of an attempt's failure, as histories and the Temporal UI show them. A
+// replayed run is judged by them.
+const (
+	FailureIgnored     = "oncehook.ignored"
+	FailureSuperseded  = "oncehook.superseded"
+	FailurePermanent   = "oncehook.permanent"
+	FailureExhausted   = "oncehook.retries_exhausted"
+	FailureRetryable   = "oncehook.retryable"
+	FailureNotYet      = "oncehook.not_yet"
+	FailureUncertain   = "oncehook.uncertain"
+	FailurePanic       = "oncehook.panic"
+	FailureUnavailable = "oncehook.unavailable"
+	FailureStaleRun    = "oncehook.stale_run"
+	FailureRepeated    = "oncehook.action_repeated"
+)
+
 // SearchAttributes lists the Keyword search attributes a namespace needs.
 func SearchAttributes() []string {
 	return []string{SearchAttributeSource, SearchAttributeTenant, SearchAttributeEventType, SearchAttributeCorrelationID}

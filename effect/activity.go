@@ -112,7 +112,7 @@ const recordTimeout = 5 * time.Second
 
 // failed records a failed attempt and returns what Temporal is told.
 func (a *activityInbound) failed(ctx context.Context, claim store.Claim, f failure) error {
-	if f.errType == typeIgnored || f.errType == typeSuperseded {
+	if f.errType == oncehook.FailureIgnored || f.errType == oncehook.FailureSuperseded {
 		a.attempted(ctx, claim.Name, f.errType)
 		return f.asTemporal() // recorded in the effect's own transaction
 	}

@@ -14,10 +14,6 @@ import (
 	"github.com/oncehook/oncehook"
 )
 
-// headerName is the Temporal header that carries the envelope. Headers are not
-// compared on replay, and local activities get them too.
-const headerName = "oncehook"
-
 // envelope is what an attempt needs beside its input. It is in histories and
 // may only grow.
 type envelope struct {
@@ -40,12 +36,12 @@ func (e envelope) attach(ctx workflow.Context) error {
 	if err != nil {
 		return fmt.Errorf("encode the call: %w", err)
 	}
-	header[headerName] = payload
+	header[oncehook.TemporalHeader] = payload
 	return nil
 }
 
 func envelopeOf(ctx context.Context) (envelope, error) {
-	return decodeEnvelope(interceptor.Header(ctx)[headerName])
+	return decodeEnvelope(interceptor.Header(ctx)[oncehook.TemporalHeader])
 }
 
 func decodeEnvelope(payload *commonpb.Payload) (envelope, error) {

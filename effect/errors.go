@@ -27,21 +27,6 @@ import (
 //	another run, an ended run    ends
 //	nothing was begun            retried, without spending an attempt
 
-// Types of the errors, as histories and the Temporal UI show them.
-const (
-	typeIgnored     = "oncehook.ignored"
-	typeSuperseded  = "oncehook.superseded"
-	typePermanent   = "oncehook.permanent"
-	typeExhausted   = "oncehook.retries_exhausted"
-	typeRetryable   = "oncehook.retryable"
-	typeNotYet      = "oncehook.not_yet"
-	typeUncertain   = "oncehook.uncertain"
-	typePanic       = "oncehook.panic"
-	typeUnavailable = "oncehook.unavailable"
-	typeStaleRun    = "oncehook.stale_run"
-	typeRepeated    = "oncehook.action_repeated"
-)
-
 // failure is a classified error of an attempt.
 type failure struct {
 	errType string
@@ -57,7 +42,7 @@ type failure struct {
 
 func (f failure) asTemporal() error {
 	options := temporal.ApplicationErrorOptions{NonRetryable: f.final, NextRetryDelay: f.delay}
-	if f.errType == typeIgnored || f.errType == typeSuperseded {
+	if f.errType == oncehook.FailureIgnored || f.errType == oncehook.FailureSuperseded {
 		options.Category = temporal.ApplicationErrorCategoryBenign
 	}
 	if f.final {
@@ -69,56 +54,56 @@ func (f failure) asTemporal() error {
 // classify judges the error of an attempt that was claimed. spent says that the
 // attempts are used up.
 func classify(err error, b backoff, spent bool) failure {
-	f := failure{errType: typeRetryable, text: err.Error(), delay: b.jittered()}
+	f := failure{errType: oncehook.FailureRetryable, text: err.Error(), delay: b.jittered()}
 	if outcome, ok := oncehook.AsOutcome(err); ok {
 		f.text = outcome.Reason
 		switch outcome.Kind {
 		case oncehook.OutcomeIgnore:
-			f.errType, f.final = typeIgnored, true
+			f.errType, f.final = oncehook.FailureIgnored, true
 			return f
 		case oncehook.OutcomeSuperseded:
-			f.errType, f.final = typeSuperseded, true
+			f.errType, f.final = oncehook.FailureSuperseded, true
 			return f
 		case oncehook.OutcomePermanent:
-			f.errType, f.final, f.word = typePermanent, true, store.WordPermanent
+			f.errType, f.final, f.word = oncehook.FailurePermanent, true, store.WordPermanent
 			return f
 		case oncehook.OutcomeRetryAfter:
 			f.delay = max(f.delay, outcome.After)
 		case oncehook.OutcomeNotYet:
-			f.errType, f.text = typeNotYet, "waits for "+outcome.Reason
+			f.errType, f.text = oncehook.FailureNotYet, "waits for "+outcome.Reason
 		case oncehook.OutcomeUncertain:
-			f.errType = typeUncertain
+			f.errType = oncehook.FailureUncertain
 		}
 	}
 	switch {
 	case errors.Is(err, store.ErrFenced):
-		f.errType, f.unclaimed = typeUnavailable, true
+		f.errType, f.unclaimed = oncehook.FailureUnavailable, true
 	case errors.Is(err, store.ErrCommitUnknown):
-		f.errType = typeUnavailable
+		f.errType = oncehook.FailureUnavailable
 	case errors.Is(err, store.ErrResultTooLarge), errors.Is(err, errResult):
-		f.errType, f.final, f.word = typePermanent, true, store.WordPermanent
+		f.errType, f.final, f.word = oncehook.FailurePermanent, true, store.WordPermanent
 		return f
 	}
 	if _, ok := errors.AsType[*panicError](err); ok {
-		f.errType = typePanic
+		f.errType = oncehook.FailurePanic
 	}
 	delay, inTime := b.within(f.delay)
 	f.delay = delay
 	// Whether it committed must be found out before the action is given up.
 	if (spent || !inTime) && !errors.Is(err, store.ErrCommitUnknown) {
-		f.errType, f.final, f.word = typeExhausted, true, store.WordRetriesExhausted
+		f.errType, f.final, f.word = oncehook.FailureExhausted, true, store.WordRetriesExhausted
 	}
 	return f
 }
 
 // classifyClaim judges why an attempt did not begin.
 func classifyClaim(err error, b backoff) failure {
-	f := failure{errType: typeUnavailable, text: err.Error(), unclaimed: true}
+	f := failure{errType: oncehook.FailureUnavailable, text: err.Error(), unclaimed: true}
 	switch {
 	case errors.Is(err, store.ErrStaleRun), errors.Is(err, store.ErrRunEnded):
-		f.errType, f.final = typeStaleRun, true
+		f.errType, f.final = oncehook.FailureStaleRun, true
 	case errors.Is(err, store.ErrNotFound):
-		f.errType, f.final = typePermanent, true
+		f.errType, f.final = oncehook.FailurePermanent, true
 	default:
 		f.delay, _ = b.within(b.jittered())
 	}
@@ -134,21 +119,21 @@ func outcomeFailure(o store.ActionOutcome) *failure {
 		if o.Word != store.WordIgnored {
 			return nil
 		}
-		f.errType = typeIgnored
+		f.errType = oncehook.FailureIgnored
 	case oncehook.ActionAlreadyDone:
 		return nil
 	case oncehook.ActionSuperseded:
-		f.errType = typeSuperseded
+		f.errType = oncehook.FailureSuperseded
 	case oncehook.ActionUncertain:
-		f.errType = typeUncertain
+		f.errType = oncehook.FailureUncertain
 	case oncehook.ActionRunning, oncehook.ActionFailed:
 		switch o.Word {
 		case store.WordPermanent:
-			f.errType = typePermanent
+			f.errType = oncehook.FailurePermanent
 		case store.WordRunEnded:
-			f.errType = typeStaleRun
+			f.errType = oncehook.FailureStaleRun
 		default:
-			f.errType = typeExhausted
+			f.errType = oncehook.FailureExhausted
 		}
 	}
 	return f
@@ -156,7 +141,7 @@ func outcomeFailure(o store.ActionOutcome) *failure {
 
 // permanent is a failure before any claim that no retry can help.
 func permanent(err error) error {
-	return failure{errType: typePermanent, text: err.Error(), final: true}.asTemporal()
+	return failure{errType: oncehook.FailurePermanent, text: err.Error(), final: true}.asTemporal()
 }
 
 // finishFailed is retried without limit, but for a receipt that does not exist.
@@ -165,7 +150,7 @@ func finishFailed(ctx context.Context, err error) error {
 		return permanent(err)
 	}
 	info := activity.GetInfo(ctx)
-	return failure{errType: typeUnavailable, text: err.Error(), delay: backoffOf(info, time.Time{}).jittered()}.asTemporal()
+	return failure{errType: oncehook.FailureUnavailable, text: err.Error(), delay: backoffOf(info, time.Time{}).jittered()}.asTemporal()
 }
 
 // errResult says that a result cannot be encoded or decoded.

@@ -28,19 +28,19 @@ func TestClassifyIsTotal(t *testing.T) {
 		word    string
 		spent   string // its type once the attempts are used up
 	}{
-		"ignore":         {oncehook.Ignore("because"), typeIgnored, true, "", typeIgnored},
-		"superseded":     {oncehook.Superseded("because"), typeSuperseded, true, "", typeSuperseded},
-		"permanent":      {oncehook.Permanent(plain), typePermanent, true, "permanent", typePermanent},
-		"retry after":    {oncehook.RetryAfter(plain, time.Second), typeRetryable, false, "", typeExhausted},
-		"not yet":        {oncehook.NotYet("because"), typeNotYet, false, "", typeExhausted},
-		"uncertain":      {oncehook.Uncertain(plain), typeUncertain, false, "", typeExhausted},
-		"plain":          {plain, typeRetryable, false, "", typeExhausted},
-		"wrapped":        {fmt.Errorf("arrive: %w", oncehook.Permanent(plain)), typePermanent, true, "permanent", typePermanent},
-		"panic":          {&panicError{"because"}, typePanic, false, "", typeExhausted},
-		"fenced":         {store.ErrFenced, typeUnavailable, false, "", typeExhausted},
-		"commit unknown": {fmt.Errorf("%w: %w", store.ErrCommitUnknown, plain), typeUnavailable, false, "", typeUnavailable},
-		"too large":      {store.ErrResultTooLarge, typePermanent, true, "permanent", typePermanent},
-		"no JSON":        {fmt.Errorf("%w: %w", errResult, plain), typePermanent, true, "permanent", typePermanent},
+		"ignore":         {oncehook.Ignore("because"), oncehook.FailureIgnored, true, "", oncehook.FailureIgnored},
+		"superseded":     {oncehook.Superseded("because"), oncehook.FailureSuperseded, true, "", oncehook.FailureSuperseded},
+		"permanent":      {oncehook.Permanent(plain), oncehook.FailurePermanent, true, "permanent", oncehook.FailurePermanent},
+		"retry after":    {oncehook.RetryAfter(plain, time.Second), oncehook.FailureRetryable, false, "", oncehook.FailureExhausted},
+		"not yet":        {oncehook.NotYet("because"), oncehook.FailureNotYet, false, "", oncehook.FailureExhausted},
+		"uncertain":      {oncehook.Uncertain(plain), oncehook.FailureUncertain, false, "", oncehook.FailureExhausted},
+		"plain":          {plain, oncehook.FailureRetryable, false, "", oncehook.FailureExhausted},
+		"wrapped":        {fmt.Errorf("arrive: %w", oncehook.Permanent(plain)), oncehook.FailurePermanent, true, "permanent", oncehook.FailurePermanent},
+		"panic":          {&panicError{"because"}, oncehook.FailurePanic, false, "", oncehook.FailureExhausted},
+		"fenced":         {store.ErrFenced, oncehook.FailureUnavailable, false, "", oncehook.FailureExhausted},
+		"commit unknown": {fmt.Errorf("%w: %w", store.ErrCommitUnknown, plain), oncehook.FailureUnavailable, false, "", oncehook.FailureUnavailable},
+		"too large":      {store.ErrResultTooLarge, oncehook.FailurePermanent, true, "permanent", oncehook.FailurePermanent},
+		"no JSON":        {fmt.Errorf("%w: %w", errResult, plain), oncehook.FailurePermanent, true, "permanent", oncehook.FailurePermanent},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -127,12 +127,12 @@ func TestRetryAfterIsCutToTheBudget(t *testing.T) {
 func TestStoredOutcomesAnswerAsTheFirstTime(t *testing.T) {
 	t.Parallel()
 	for want, o := range map[string]store.ActionOutcome{
-		typeIgnored:    {State: oncehook.ActionDone, Word: store.WordIgnored},
-		typeSuperseded: {State: oncehook.ActionSuperseded},
-		typeUncertain:  {State: oncehook.ActionUncertain},
-		typePermanent:  {State: oncehook.ActionFailed, Word: store.WordPermanent},
-		typeExhausted:  {State: oncehook.ActionFailed, Word: store.WordRetriesExhausted},
-		typeStaleRun:   {State: oncehook.ActionFailed, Word: store.WordRunEnded},
+		oncehook.FailureIgnored:    {State: oncehook.ActionDone, Word: store.WordIgnored},
+		oncehook.FailureSuperseded: {State: oncehook.ActionSuperseded},
+		oncehook.FailureUncertain:  {State: oncehook.ActionUncertain},
+		oncehook.FailurePermanent:  {State: oncehook.ActionFailed, Word: store.WordPermanent},
+		oncehook.FailureExhausted:  {State: oncehook.ActionFailed, Word: store.WordRetriesExhausted},
+		oncehook.FailureStaleRun:   {State: oncehook.ActionFailed, Word: store.WordRunEnded},
 	} {
 		f := outcomeFailure(o)
 		require.NotNil(t, f)

@@ -73,15 +73,15 @@ func judgeOne(err error) (verdict, bool) {
 		return dead(oncehook.CauseRetriesExhausted, "")
 	case *temporal.ApplicationError:
 		switch e.Type() {
-		case typeIgnored:
+		case oncehook.FailureIgnored:
 			return ignored(oncehook.CauseIgnored, e.Message())
-		case typeSuperseded:
+		case oncehook.FailureSuperseded:
 			return ignored(oncehook.CauseSuperseded, e.Message())
-		case typePermanent:
+		case oncehook.FailurePermanent:
 			return dead(oncehook.CausePermanent, e.Message())
-		case typeRepeated:
+		case oncehook.FailureRepeated:
 			return dead(oncehook.CauseWorkflowFailed, e.Message())
-		case typeExhausted, typeRetryable, typePanic, typeUnavailable, typeNotYet, typeUncertain, typeStaleRun:
+		case oncehook.FailureExhausted, oncehook.FailureRetryable, oncehook.FailurePanic, oncehook.FailureUnavailable, oncehook.FailureNotYet, oncehook.FailureUncertain, oncehook.FailureStaleRun:
 			return dead(oncehook.CauseRetriesExhausted, e.Message())
 		}
 	case *oncehook.Outcome:

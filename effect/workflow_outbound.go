@@ -81,7 +81,7 @@ func (r *run) action(name string) (Binding, bool) {
 func (r *run) begin(name string) error {
 	if r.called[name] {
 		return temporal.NewNonRetryableApplicationError(
-			fmt.Sprintf("action %s was called before in this run; an action is one effect of one event: declare a second one", name), typeRepeated, nil)
+			fmt.Sprintf("action %s was called before in this run; an action is one effect of one event: declare a second one", name), oncehook.FailureRepeated, nil)
 	}
 	r.called[name] = true
 	return nil
@@ -116,7 +116,7 @@ func plainOptions(ctx workflow.Context, name string) workflow.Context {
 func typedArgs(d Declaration, args []any) ([]any, error) {
 	if len(args) != 1 {
 		return nil, temporal.NewNonRetryableApplicationError(
-			fmt.Sprintf("action %s takes one input, not %d", d.Name, len(args)), typePermanent, nil)
+			fmt.Sprintf("action %s takes one input, not %d", d.Name, len(args)), oncehook.FailurePermanent, nil)
 	}
 	if t := reflect.TypeOf(args[0]); t == d.In {
 		return args, nil
@@ -128,7 +128,7 @@ func typedArgs(d Declaration, args []any) ([]any, error) {
 		err = dc.FromPayload(payload, in.Interface())
 	}
 	if err != nil {
-		return nil, temporal.NewNonRetryableApplicationError(fmt.Sprintf("the input of action %s does not fit: %v", d.Name, err), typePermanent, nil)
+		return nil, temporal.NewNonRetryableApplicationError(fmt.Sprintf("the input of action %s does not fit: %v", d.Name, err), oncehook.FailurePermanent, nil)
 	}
 	return []any{in.Elem().Interface()}, nil
 }

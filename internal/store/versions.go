@@ -59,7 +59,7 @@ func (v *versions) Insert(ctx context.Context, db database.DBTxConn, r database.
 	return err
 }
 
-// Delete is not implemented: migrations only move forward.
+// Delete refuses: migrations only move forward.
 func (v *versions) Delete(context.Context, database.DBTxConn, int64) error {
 	return database.ErrNotImplemented
 }
