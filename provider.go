@@ -33,8 +33,17 @@ type HeaderVerifier interface {
 type Signer interface {
 	// Compose builds a body as the provider would send it.
 	Compose(Draft) ([]byte, error)
-	// Sign returns the headers, content type included, that authenticate body.
-	Sign(body []byte, credential Credential, now time.Time) (http.Header, error)
+	// Sign returns the headers, content type included, that authenticate body. Of the
+	// draft it takes what the provider writes in headers: id, type, tenant, time.
+	Sign(body []byte, draft Draft, credential Credential) (http.Header, error)
+}
+
+// Acknowledger is implemented by providers whose senders would only retry, or
+// disable the endpoint, for a refusal that no retry can mend.
+type Acknowledger interface {
+	// Acknowledges reports whether an authentic delivery that is refused by the code
+	// is answered 2xx. The refusal stays visible to operators.
+	Acknowledges(code Code) bool
 }
 
 // Challenger answers a provider's handshake before the body is read.
@@ -92,6 +101,13 @@ const (
 	CauseCredentialMalformed Cause = "credential_malformed"
 	CauseWrongSecret         Cause = "wrong_secret"
 	CauseCredentialExpired   Cause = "credential_expired"
+	// CauseTimestampMalformed, CauseTimestampOld and CauseTimestampNew are about a
+	// signed time: unreadable, before and after the replay window.
+	CauseTimestampMalformed Cause = "timestamp_malformed"
+	CauseTimestampOld       Cause = "timestamp_too_old"
+	CauseTimestampNew       Cause = "timestamp_too_new"
+	// CauseSchemeUnsupported marks signatures of which none is of a known scheme.
+	CauseSchemeUnsupported Cause = "scheme_unsupported"
 )
 
 // AuthError is a failed verification.

@@ -136,6 +136,14 @@ const (
 	CauseTemporalRefused  = "temporal_refused"
 	CauseRetriesExhausted = "retries_exhausted"
 	CausePermanent        = "permanent"
+	// CauseKeyExpired: the downstream may have forgotten the idempotency key before
+	// the outcome was known. CauseWaitExpired: what an action waited for never came.
+	CauseKeyExpired  = "key_expired"
+	CauseWaitExpired = "wait_expired"
+	// What the reconciler found: the run was ended from outside, or is unknown.
+	CauseTerminated = "terminated"
+	CauseTimedOut   = "timed_out"
+	CauseRunLost    = "run_lost"
 )
 
 // Fingerprint recipes.

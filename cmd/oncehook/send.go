@@ -88,12 +88,13 @@ func (c *sendCommand) prepare(p *program, settings *config.Config) (*delivery, e
 			return nil, err
 		}
 	}
-	body, err := c.body(p, signer, oncehook.Draft{ID: id, Tenant: tenant, Type: c.Type, Set: c.Set, Now: time.Now()})
+	draft := oncehook.Draft{ID: id, Tenant: tenant, Type: c.Type, Set: c.Set, Now: time.Now()}
+	body, err := c.body(p, signer, draft)
 	if err != nil {
 		return nil, err
 	}
 	return &delivery{
-		url: hookURL(settings, source.Name), body: body, signer: signer, credential: credential, tamper: c.Tamper,
+		url: hookURL(settings, source.Name), body: body, draft: draft, signer: signer, credential: credential, tamper: c.Tamper,
 		client: newSendClient(c.Concurrency),
 	}, nil
 }

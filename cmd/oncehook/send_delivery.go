@@ -18,6 +18,7 @@ const maxAnswer = 1 << 20
 type delivery struct {
 	url        string
 	body       []byte
+	draft      oncehook.Draft
 	signer     oncehook.Signer
 	credential oncehook.Credential
 	tamper     bool
@@ -87,14 +88,16 @@ func (d *delivery) send(ctx context.Context) sent {
 // sign returns what is sent. Tampering signs with another secret of the same
 // shape; a secret that cannot be changed so is used, and the body changed after.
 func (d *delivery) sign(now time.Time) ([]byte, http.Header, error) {
+	draft := d.draft
+	draft.Now = now
 	if d.tamper {
 		spoiled := d.credential
 		spoiled.Secret = spoil(d.credential.Secret)
-		if header, err := d.signer.Sign(d.body, spoiled, now); err == nil {
+		if header, err := d.signer.Sign(d.body, draft, spoiled); err == nil {
 			return d.body, header, nil
 		}
 	}
-	header, err := d.signer.Sign(d.body, d.credential, now)
+	header, err := d.signer.Sign(d.body, draft, d.credential)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -125,7 +125,7 @@ func bearerToken(values []string) (string, error) {
 }
 
 // Sign returns the headers of a request that proves the credential.
-func (*Provider) Sign(_ []byte, c oncehook.Credential, _ time.Time) (http.Header, error) {
+func (*Provider) Sign(_ []byte, _ oncehook.Draft, c oncehook.Credential) (http.Header, error) {
 	if !isToken(c.Secret) {
 		return nil, errors.New("the token is empty or holds a character other than visible ASCII")
 	}

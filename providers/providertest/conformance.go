@@ -220,9 +220,10 @@ func (s Subject) roundTrip(t *testing.T) {
 	if !ok {
 		return
 	}
-	body, err := signer.Compose(oncehook.Draft{ID: "draft-1", Tenant: s.Tenant, Type: s.Type, Now: Received})
+	draft := oncehook.Draft{ID: "draft-1", Tenant: s.Tenant, Type: s.Type, Now: Received}
+	body, err := signer.Compose(draft)
 	require.NoError(t, err)
-	header, err := signer.Sign(body, s.Credential, Received)
+	header, err := signer.Sign(body, draft, s.Credential)
 	require.NoError(t, err)
 	require.NotEmpty(t, header.Get("Content-Type"))
 	proof, items := s.read(t, Request(header, body))
