@@ -1,6 +1,6 @@
 // Package keyring holds the installation's keys: the identity key behind event
-// keys, the fingerprint keys that recognize an event's content, and the keys
-// that wrap each tenant's data keys.
+// keys, the fingerprint keys that recognize an event's content, the keys that
+// wrap each tenant's data keys, and those that encrypt what Temporal keeps.
 //
 // It imports the root package and tink only, and does no I/O.
 package keyring
@@ -8,6 +8,7 @@ package keyring
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/tink-crypto/tink-go/v2/aead"
 	"github.com/tink-crypto/tink-go/v2/keyset"
@@ -24,42 +25,55 @@ type Keyring struct {
 	prfs      []fingerprintKey
 	wrap      tink.AEAD
 	wrapKeyID uint32
+	payload   *payloadKeys // nil in a keyset that has none
+	keys      []KeyInfo
 }
 
 // Load makes a Keyring of the identity key and the keyset file's bytes. The
-// keyset is JSON: {"version":1,"fingerprint":<tink keyset>,"wrap":<tink keyset>}.
+// keyset is JSON: {"version":1,"fingerprint":<tink keyset>,"wrap":<tink keyset>,
+// "payload":<tink keyset>}, the last of which may be missing.
 // Errors name the part that is wrong and never repeat key material.
 func Load(identity, keysetJSON oncehook.Secret) (*Keyring, error) {
 	id, err := oncehook.NewIdentity(identity)
 	if err != nil {
 		return nil, err
 	}
-	fingerprint, wrap, err := parseKeyset(keysetJSON)
+	keys, err := ParseKeyset(keysetJSON)
 	if err != nil {
 		return nil, err
 	}
-	prfs, err := fingerprintKeys(fingerprint)
-	if err != nil {
+	k := &Keyring{identity: id, keys: keys.Keys()}
+	if k.prfs, err = fingerprintKeys(keys.handles[KindFingerprint]); err != nil {
 		return nil, err
 	}
-	if _, err := primaryOf("wrap", wrap, typeAESGCM, typeXAESGCM); err != nil {
-		return nil, err
-	}
-	primitive, err := aead.New(wrap)
-	if err != nil {
+	wrap := keys.handles[KindWrap]
+	if k.wrap, err = aead.New(wrap); err != nil {
 		return nil, errors.New("keys.keyset: the wrap keyset holds no usable AEAD key")
 	}
-	return &Keyring{identity: id, prfs: prfs, wrap: primitive, wrapKeyID: wrap.KeysetInfo().GetPrimaryKeyId()}, nil
+	k.wrapKeyID = wrap.KeysetInfo().GetPrimaryKeyId()
+	if payload, ok := keys.handles[KindPayload]; ok {
+		primitive, err := aead.New(payload)
+		if err != nil {
+			return nil, errors.New("keys.keyset: the payload keyset holds no usable AEAD key")
+		}
+		k.payload = &payloadKeys{aead: primitive, primary: payload.KeysetInfo().GetPrimaryKeyId(), seals: !keys.passive}
+		for _, key := range k.keys {
+			if key.Kind == KindPayload {
+				k.payload.ids = append(k.payload.ids, key.ID)
+			}
+		}
+	}
+	return k, nil
 }
 
 // Identity returns the key that builds event keys.
 func (k *Keyring) Identity() oncehook.Identity { return k.identity }
 
+// Keys lists the loaded keys by kind.
+func (k *Keyring) Keys() []KeyInfo { return slices.Clone(k.keys) }
+
 func fingerprintKeys(handle *keyset.Handle) ([]fingerprintKey, error) {
-	primary, err := primaryOf("fingerprint", handle, typeHMACPRF, typeHKDFPRF)
-	if err != nil {
-		return nil, err
-	}
+	primary := handle.KeysetInfo().GetPrimaryKeyId()
 	set, err := prf.NewPRFSet(handle)
 	if err != nil {
 		return nil, errors.New("keys.keyset: the fingerprint keyset holds no usable PRF key")

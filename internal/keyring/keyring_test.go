@@ -23,6 +23,11 @@ func generate(t testing.TB) (*Keyring, oncehook.Secret, oncehook.Secret) {
 	return k, identity, keysetJSON
 }
 
+// keysetOf is the form at rest of a keyset written before histories were encrypted.
+func keysetOf(fingerprint, wrap *keyset.Handle) (oncehook.Secret, error) {
+	return (&Keyset{handles: map[Kind]*keyset.Handle{KindFingerprint: fingerprint, KindWrap: wrap}}).Encode()
+}
+
 func TestGeneratedKeysLoadAndDiffer(t *testing.T) {
 	a, identity, keysetJSON := generate(t)
 	again, err := Load(identity, keysetJSON)
@@ -41,9 +46,9 @@ func TestLoadNamesWhatIsWrongAndRepeatsNoKey(t *testing.T) {
 	require.NoError(t, err)
 	prfs, err := keyset.NewHandle(prf.HMACSHA256PRFKeyTemplate())
 	require.NoError(t, err)
-	swapped, err := formatKeyset(prfs, prfs)
+	swapped, err := keysetOf(prfs, prfs)
 	require.NoError(t, err)
-	foreign, err := formatKeyset(macs, prfs)
+	foreign, err := keysetOf(macs, prfs)
 	require.NoError(t, err)
 	change := func(member, value string) oncehook.Secret {
 		changed := map[string]json.RawMessage{}
@@ -90,7 +95,7 @@ func TestAnOldFingerprintKeyIsLiveBesideTheNewPrimary(t *testing.T) {
 	wrap, err := keyset.NewHandle(aead.AES256GCMKeyTemplate())
 	require.NoError(t, err)
 	identity := oncehook.Secret(strings.Repeat("i", oncehook.MinIdentity))
-	before, err := formatKeyset(handle, wrap)
+	before, err := keysetOf(handle, wrap)
 	require.NoError(t, err)
 	manager := keyset.NewManagerFromHandle(handle)
 	added, err := manager.Add(prf.HMACSHA256PRFKeyTemplate())
@@ -98,7 +103,7 @@ func TestAnOldFingerprintKeyIsLiveBesideTheNewPrimary(t *testing.T) {
 	require.NoError(t, manager.SetPrimary(added))
 	handle, err = manager.Handle()
 	require.NoError(t, err)
-	after, err := formatKeyset(handle, wrap)
+	after, err := keysetOf(handle, wrap)
 	require.NoError(t, err)
 
 	old, err := Load(identity, before)

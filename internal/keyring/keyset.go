@@ -2,25 +2,20 @@ package keyring
 
 import (
 	"bytes"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
-	"github.com/tink-crypto/tink-go/v2/aead"
 	"github.com/tink-crypto/tink-go/v2/insecurecleartextkeyset"
 	"github.com/tink-crypto/tink-go/v2/keyset"
-	"github.com/tink-crypto/tink-go/v2/prf"
 
 	"github.com/oncehook/oncehook"
 )
 
 const keysetVersion = 1
 
-// Key types that the two keysets may hold.
+// Key types that the keysets may hold.
 const (
 	typeHMACPRF = "type.googleapis.com/google.crypto.tink.HmacPrfKey"
 	typeHKDFPRF = "type.googleapis.com/google.crypto.tink.HkdfPrfKey"
@@ -28,46 +23,100 @@ const (
 	typeXAESGCM = "type.googleapis.com/google.crypto.tink.XAesGcmKey"
 )
 
+// Kind is what a key is for.
+type Kind string
+
+// The kinds of keys. Wrap keys encrypt the tenants' data keys, fingerprint keys
+// recognize an event's content, payload keys encrypt what Temporal keeps.
+const (
+	KindWrap        Kind = "wrap"
+	KindFingerprint Kind = "fingerprint"
+	KindPayload     Kind = "payload"
+)
+
+// Kinds lists the kinds, in the order in which they are shown.
+func Kinds() []Kind { return []Kind{KindWrap, KindFingerprint, KindPayload} }
+
 // keysetFile is the keyset's form at rest. Its keys are in clear: the file, or
 // whatever the configuration's reference leads to, is the secret.
 type keysetFile struct {
 	Version     int             `json:"version"`
 	Fingerprint json.RawMessage `json:"fingerprint"`
 	Wrap        json.RawMessage `json:"wrap"`
+	Payload     json.RawMessage `json:"payload,omitempty"`
+	// PayloadReads is set while the first payload key is added and not promoted:
+	// it opens payloads and seals none.
+	PayloadReads bool `json:"payload_reads_only,omitempty"`
 }
 
-// Generate makes new random keys for an installation, in the form that Load reads.
-func Generate() (identity, keysetJSON oncehook.Secret, err error) {
-	raw := make([]byte, oncehook.MinIdentity)
-	if _, err := io.ReadFull(rand.Reader, raw); err != nil {
-		return nil, nil, fmt.Errorf("generate the identity key: %w", err)
-	}
-	fingerprint, err := keyset.NewHandle(prf.HMACSHA256PRFKeyTemplate())
-	if err != nil {
-		return nil, nil, fmt.Errorf("generate the fingerprint key: %w", err)
-	}
-	wrap, err := keyset.NewHandle(aead.AES256GCMKeyTemplate())
-	if err != nil {
-		return nil, nil, fmt.Errorf("generate the wrap key: %w", err)
-	}
-	keysetJSON, err = formatKeyset(fingerprint, wrap)
-	if err != nil {
-		return nil, nil, err
-	}
-	return oncehook.Secret(hex.EncodeToString(raw)), keysetJSON, nil
+// Keyset is the keys of a keyset file, to be looked at and changed. It is not
+// safe for concurrent use.
+type Keyset struct {
+	handles map[Kind]*keyset.Handle
+	// passive says that no payload key is in use for sealing yet.
+	passive bool
 }
 
-func formatKeyset(fingerprint, wrap *keyset.Handle) (oncehook.Secret, error) {
-	file := keysetFile{Version: keysetVersion}
+// KeyInfo describes a key without its material.
+type KeyInfo struct {
+	Kind Kind
+	ID   uint32
+	// Primary keys are used for what is new; the others open what is there.
+	Primary bool
+}
+
+// ParseKeyset reads a keyset file's bytes. Its errors never repeat key material,
+// which the parsers' own, quoting their input, would.
+func ParseKeyset(raw oncehook.Secret) (*Keyset, error) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	var file keysetFile
+	if dec.Decode(&file) != nil || dec.More() {
+		return nil, errors.New(`keys.keyset: not the JSON object {"version", "fingerprint", "wrap", "payload"}`)
+	}
+	if file.Version != keysetVersion {
+		return nil, fmt.Errorf("keys.keyset: version %d is not supported", file.Version)
+	}
+	k := &Keyset{handles: map[Kind]*keyset.Handle{}, passive: file.PayloadReads}
 	for _, part := range []struct {
-		handle *keyset.Handle
-		into   *json.RawMessage
-	}{{fingerprint, &file.Fingerprint}, {wrap, &file.Wrap}} {
+		kind  Kind
+		raw   json.RawMessage
+		types []string
+	}{
+		{KindFingerprint, file.Fingerprint, []string{typeHMACPRF, typeHKDFPRF}},
+		{KindWrap, file.Wrap, []string{typeAESGCM, typeXAESGCM}},
+		{KindPayload, file.Payload, []string{typeAESGCM, typeXAESGCM}},
+	} {
+		if part.kind == KindPayload && part.raw == nil {
+			continue // written before histories could be encrypted
+		}
+		handle, err := insecurecleartextkeyset.Read(keyset.NewJSONReader(bytes.NewReader(part.raw)))
+		if err != nil {
+			return nil, fmt.Errorf("keys.keyset: %s is not a tink keyset", part.kind)
+		}
+		for _, key := range handle.KeysetInfo().GetKeyInfo() {
+			if !slices.Contains(part.types, key.GetTypeUrl()) {
+				return nil, fmt.Errorf("keys.keyset: %s holds a key of another type", part.kind)
+			}
+		}
+		k.handles[part.kind] = handle
+	}
+	return k, nil
+}
+
+// Encode returns the keyset's form at rest, which ParseKeyset reads.
+func (k *Keyset) Encode() (oncehook.Secret, error) {
+	file := keysetFile{Version: keysetVersion, PayloadReads: k.passive}
+	for kind, into := range map[Kind]*json.RawMessage{KindFingerprint: &file.Fingerprint, KindWrap: &file.Wrap, KindPayload: &file.Payload} {
+		handle, ok := k.handles[kind]
+		if !ok {
+			continue
+		}
 		var b bytes.Buffer
-		if err := insecurecleartextkeyset.Write(part.handle, keyset.NewJSONWriter(&b)); err != nil {
+		if err := insecurecleartextkeyset.Write(handle, keyset.NewJSONWriter(&b)); err != nil {
 			return nil, fmt.Errorf("write the keyset: %w", err)
 		}
-		*part.into = b.Bytes()
+		*into = b.Bytes()
 	}
 	out, err := json.MarshalIndent(file, "", "  ")
 	if err != nil {
@@ -76,38 +125,19 @@ func formatKeyset(fingerprint, wrap *keyset.Handle) (oncehook.Secret, error) {
 	return append(out, '\n'), nil
 }
 
-// parseKeyset reports what is wrong without the parsers' own errors, which may
-// quote their input.
-func parseKeyset(raw oncehook.Secret) (fingerprint, wrap *keyset.Handle, err error) {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.DisallowUnknownFields()
-	var file keysetFile
-	if dec.Decode(&file) != nil || dec.More() {
-		return nil, nil, errors.New(`keys.keyset: not the JSON object {"version", "fingerprint", "wrap"}`)
-	}
-	if file.Version != keysetVersion {
-		return nil, nil, fmt.Errorf("keys.keyset: version %d is not supported", file.Version)
-	}
-	read := func(part json.RawMessage) (*keyset.Handle, error) {
-		return insecurecleartextkeyset.Read(keyset.NewJSONReader(bytes.NewReader(part)))
-	}
-	if fingerprint, err = read(file.Fingerprint); err != nil {
-		return nil, nil, errors.New("keys.keyset: fingerprint is not a tink keyset")
-	}
-	if wrap, err = read(file.Wrap); err != nil {
-		return nil, nil, errors.New("keys.keyset: wrap is not a tink keyset")
-	}
-	return fingerprint, wrap, nil
-}
-
-// primaryOf returns the primary key's id, and an error when an enabled key is
-// of a type that this keyset may not hold.
-func primaryOf(name string, handle *keyset.Handle, types ...string) (uint32, error) {
-	info := handle.KeysetInfo()
-	for _, key := range info.GetKeyInfo() {
-		if !slices.Contains(types, key.GetTypeUrl()) {
-			return 0, fmt.Errorf("keys.keyset: %s holds a key of another type", name)
+// Keys lists the keys by kind, in the order in which they were added.
+func (k *Keyset) Keys() []KeyInfo {
+	var keys []KeyInfo
+	for _, kind := range Kinds() {
+		handle, ok := k.handles[kind]
+		if !ok {
+			continue
+		}
+		info := handle.KeysetInfo()
+		for _, key := range info.GetKeyInfo() {
+			primary := key.GetKeyId() == info.GetPrimaryKeyId() && (kind != KindPayload || !k.passive)
+			keys = append(keys, KeyInfo{Kind: kind, ID: key.GetKeyId(), Primary: primary})
 		}
 	}
-	return info.GetPrimaryKeyId(), nil
+	return keys
 }
