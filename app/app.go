@@ -73,7 +73,7 @@ func New(c Config) (*App, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load the keys: %w", err)
 	}
-	registry, err := effect.NewRegistry(c.Parts.Actions, c.Parts.Bindings)
+	registry, err := effect.NewRegistry(c.Parts.Actions, c.Parts.Bindings(newOutside(c.Settings)))
 	if err != nil {
 		return nil, fmt.Errorf("register the side effects: %w", err)
 	}

@@ -21,10 +21,10 @@ type Parts struct {
 	Routes oncehook.Routes
 	// Workflows registers every workflow of Routes.
 	Workflows func(worker.WorkflowRegistry)
-	// Actions are the declared side effects, Bindings their functions. An action
-	// without a function is an error of New.
+	// Actions are the declared side effects, Bindings their functions, which reach
+	// other systems through Outside. An action without a function is an error of New.
 	Actions  []effect.Declared
-	Bindings []effect.Binding
+	Bindings func(Outside) []effect.Binding
 	// Schemas are the business schemas and their migrations.
 	Schemas []Schema
 }
@@ -42,7 +42,7 @@ func Standard() Parts {
 		Routes:    workflows.Catalog(),
 		Workflows: workflows.Register,
 		Actions:   activities.Declared(),
-		Bindings:  logistics.Bindings(),
+		Bindings:  func(Outside) []effect.Binding { return logistics.Bindings() },
 		Schemas:   []Schema{{Name: "logistics", Migrations: logistics.Migrations}},
 	}
 }

@@ -3,6 +3,7 @@ package effect
 import (
 	"context"
 	"reflect"
+	"time"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -14,8 +15,9 @@ import (
 type Handle[In, Out any] struct {
 	// Name is `area.verb_object`. It is in histories and in the action ledger
 	// and never changes.
-	Name string
-	kind oncehook.Kind
+	Name      string
+	kind      oncehook.Kind
+	remembers time.Duration
 }
 
 // Local declares an action whose effect is in our PostgreSQL: the effect, the
@@ -23,6 +25,14 @@ type Handle[In, Out any] struct {
 // Its function writes through Tx.
 func Local[In, Out any](name string) Handle[In, Out] {
 	return Handle[In, Out]{Name: name, kind: oncehook.KindLocal}
+}
+
+// Keyed declares an action at a downstream that honours an idempotency key:
+// calls with the same key, within the time that it remembers them, have one
+// effect. Its function calls through a client of Transport, or calls BeforeSend.
+// Once remembers has passed since the first byte, nothing is sent any more.
+func Keyed[In, Out any](name string, remembers time.Duration) Handle[In, Out] {
+	return Handle[In, Out]{Name: name, kind: oncehook.KindKeyed, remembers: remembers}
 }
 
 // Do calls the action from a workflow and waits for its result. A second call
@@ -44,7 +54,7 @@ func (h Handle[In, Out]) Bind(fn func(ctx context.Context, in In) (Out, error)) 
 
 // Declaration describes the action to a Registry.
 func (h Handle[In, Out]) Declaration() Declaration {
-	return Declaration{Name: h.Name, Kind: h.kind, In: reflect.TypeFor[In](), Out: reflect.TypeFor[Out]()}
+	return Declaration{Name: h.Name, Kind: h.kind, Remembers: h.remembers, In: reflect.TypeFor[In](), Out: reflect.TypeFor[Out]()}
 }
 
 // Declared is what NewRegistry takes of a Handle.
@@ -52,9 +62,11 @@ type Declared interface{ Declaration() Declaration }
 
 // Declaration is a Handle without its type parameters.
 type Declaration struct {
-	Name    string
-	Kind    oncehook.Kind
-	In, Out reflect.Type
+	Name string
+	Kind oncehook.Kind
+	// Remembers is how long a Keyed action's downstream honours its key.
+	Remembers time.Duration
+	In, Out   reflect.Type
 }
 
 // Binding is an action with its function, as Handle.Bind returns it.

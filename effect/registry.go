@@ -33,6 +33,8 @@ func NewRegistry(declared []Declared, bindings []Binding) (*Registry, error) {
 			complain("action %q: the name is oncehook's own", declaration.Name)
 		case twice:
 			complain("action %q is declared twice", declaration.Name)
+		case declaration.Kind == oncehook.KindKeyed && declaration.Remembers <= 0:
+			complain("action %q: say for how long its downstream honours the key", declaration.Name)
 		}
 		known[declaration.Name] = declaration
 	}

@@ -30,6 +30,9 @@ type Config struct {
 	Ingress  Ingress
 	Admin    Admin
 	Work     Work
+	Egress   Egress
+	// Destinations are the places that effects call, by name.
+	Destinations map[string]Destination
 	// Sources are sorted by name.
 	Sources []Source
 

@@ -28,7 +28,10 @@ type view struct {
 	Ingress  ingressView          `yaml:"ingress"`
 	Admin    adminView            `yaml:"admin"`
 	Work     workView             `yaml:"work"`
-	Sources  map[string]source    `yaml:"sources"`
+	Egress   egressView           `yaml:"egress"`
+	// Destinations and Sources are by name.
+	Destinations map[string]destinationView `yaml:"destinations"`
+	Sources      map[string]source          `yaml:"sources"`
 }
 
 type temporalView struct {
@@ -102,8 +105,10 @@ func (c *Config) view() view {
 		Ingress:  ingressView{Addr: c.Ingress.Addr, PublicURL: c.Ingress.PublicURL, TrustedProxies: []string{}},
 		Admin:    adminView{Addr: c.Admin.Addr, URL: c.Admin.URL},
 		Work:     workView(c.Work),
+		Egress:   c.egressView(),
 		Sources:  map[string]source{},
 	}
+	v.Destinations = c.destinationViews()
 	for _, p := range c.Ingress.TrustedProxies {
 		v.Ingress.TrustedProxies = append(v.Ingress.TrustedProxies, p.String())
 	}

@@ -22,6 +22,8 @@ func (r *reader) config(root *yaml.Node) *Config {
 	c.Ingress = r.ingress(o.section("ingress"))
 	c.Admin = r.admin(o.section("admin"))
 	c.Work = r.work(o.section("work"))
+	c.Egress = r.egress(o.section("egress"))
+	c.Destinations = r.destinations(o.section("destinations"))
 	c.Sources = r.sources(o)
 	o.done()
 	r.checkSecrets(c)
