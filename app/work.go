@@ -22,6 +22,8 @@ const (
 	// workerStopTimeout lets running attempts end by themselves, so that a stop
 	// burns none. Then the contexts of those that are left are cancelled.
 	workerStopTimeout = 4 * time.Second
+	// recordTimeout is how long they may then take to record how they ended.
+	recordTimeout = 1500 * time.Millisecond
 	// workStopTimeout is when a stop no longer waits for attempts and starts.
 	workStopTimeout = 6 * time.Second
 	cachedWorkflows = 1000
@@ -78,9 +80,10 @@ func (a *App) work(ctx context.Context, cancel context.CancelFunc, work *store.W
 	}
 	defer temporal.Close()
 
-	attempts, cancelAttempts := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancelAttempts()
-	w, fatal := a.newWorker(attempts, temporal, work, a.settings.Work.LocalSlots)
+	attempting, interrupt := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer interrupt(worker.ErrWorkerShutdown)
+	attempts := &effect.Attempts{}
+	w, fatal := a.newWorker(attempting, attempts, temporal, work)
 	if err := w.Start(); err != nil {
 		return fmt.Errorf("start the worker: %w", err)
 	}
@@ -107,13 +110,20 @@ func (a *App) work(ctx context.Context, cancel context.CancelFunc, work *store.W
 	case failure = <-fatal:
 	}
 	cancel()
-	defer time.AfterFunc(workerStopTimeout, cancelAttempts).Stop()
+	defer time.AfterFunc(workerStopTimeout, func() { interrupt(worker.ErrWorkerShutdown) }).Stop()
 	// A run that a start hands to this worker is begun here, unless the start hangs.
 	select {
 	case <-dispatched:
 	case <-time.After(time.Second):
 	}
 	w.Stop()
+	// Those that outlived their patience hand their place in the count back.
+	interrupt(worker.ErrWorkerShutdown)
+	recording, cancelRecording := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+	defer cancelRecording()
+	if left := attempts.Wait(recording); left > 0 {
+		a.log.WarnContext(ctx, "attempts did not end when the worker stopped: they count as made", "attempts", left)
+	}
 	<-dispatched
 	return errors.Join(failure, err)
 }
@@ -122,17 +132,19 @@ func (a *App) work(ctx context.Context, cancel context.CancelFunc, work *store.W
 // what stands outside it, beside the dispatcher's and finish's own two.
 func workConns(slots int) int { return 2*slots + 4 }
 
-// newWorker makes the worker, whose attempts' contexts come from attempts.
-func (a *App) newWorker(attempts context.Context, temporal client.Client, work *store.Work, slots int) (worker.Worker, <-chan error) {
+// newWorker makes the worker. Its attempts' contexts come from attempting.
+func (a *App) newWorker(attempting context.Context, attempts *effect.Attempts, temporal client.Client, work *store.Work) (worker.Worker, <-chan error) {
+	slots := a.settings.Work.LocalSlots
 	worker.SetStickyWorkflowCacheSize(cachedWorkflows)
 	fatal := make(chan error, 1)
 	w := worker.New(temporal, oncehook.TaskQueue, effect.WorkerOptions(worker.Options{
 		MaxConcurrentLocalActivityExecutionSize: slots,
 		MaxConcurrentActivityExecutionSize:      slots,
 		WorkerStopTimeout:                       workerStopTimeout,
-		BackgroundActivityContext:               attempts,
+		BackgroundActivityContext:               attempting,
 		Interceptors: []interceptor.WorkerInterceptor{a.registry.WorkerInterceptor(work,
 			effect.WithLog(a.log),
+			effect.CountIn(attempts),
 			effect.OnAttempt(a.metrics.ActionAttempt),
 			effect.OnEnd(func(ctx context.Context, state oncehook.State) { a.metrics.ReceiptEnd(ctx, string(state)) }),
 		)},

@@ -3,6 +3,7 @@ package effect
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"runtime/debug"
@@ -39,11 +40,14 @@ func (a *activityInbound) ExecuteActivity(ctx context.Context, in *interceptor.E
 		}
 		return result, nil
 	}
-	request, call, err := claimRequest(ctx, action.declaration, info)
+	request, call, err := claimRequest(ctx, action.declaration, info, a.data)
+	if errors.Is(err, errEnvelope) {
+		return nil, classify(err, backoffOf(info, time.Time{}), false).asTemporal()
+	}
 	if err != nil {
 		return nil, permanent(err)
 	}
-	claim, err := a.work.ClaimAction(ctx, request)
+	claim, err := a.claim(ctx, request)
 	if err != nil {
 		return nil, a.unclaimed(ctx, name, classifyClaim(err, backoffOf(info, call.Deadline)))
 	}
@@ -51,6 +55,9 @@ func (a *activityInbound) ExecuteActivity(ctx context.Context, in *interceptor.E
 		return a.over(ctx, action.declaration, *claim.Outcome)
 	}
 	result, err := a.runLocal(ctx, action.declaration, claim, in)
+	if interrupted(ctx, err) {
+		return nil, a.handBack(ctx, claim)
+	}
 	if err != nil {
 		spent := call.MaxAttempts > 0 && claim.RunAttempts >= call.MaxAttempts
 		return nil, a.failed(ctx, claim, classify(err, backoffOf(info, call.Deadline), spent))
@@ -59,8 +66,8 @@ func (a *activityInbound) ExecuteActivity(ctx context.Context, in *interceptor.E
 	return result, nil
 }
 
-func claimRequest(ctx context.Context, d Declaration, info activity.Info) (store.ClaimRequest, envelope, error) {
-	call, err := envelopeOf(ctx)
+func claimRequest(ctx context.Context, d Declaration, info activity.Info, data converter.DataConverter) (store.ClaimRequest, envelope, error) {
+	call, err := envelopeOf(ctx, data)
 	if err != nil {
 		return store.ClaimRequest{}, call, fmt.Errorf("action %s: %w", d.Name, err)
 	}

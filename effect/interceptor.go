@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/workflow"
 
@@ -16,6 +17,12 @@ type Option func(*workerInterceptor)
 
 // WithLog sets the log. Defaults to slog.Default.
 func WithLog(log *slog.Logger) Option { return func(w *workerInterceptor) { w.log = log } }
+
+// WithDataConverter sets the converter of what the interceptors put into headers:
+// the client's. Defaults to the SDK's default.
+func WithDataConverter(data converter.DataConverter) Option {
+	return func(w *workerInterceptor) { w.data = data }
+}
 
 // OnAttempt is called after each attempt of an action with its outcome: done,
 // repeated, or the type of its error.
@@ -32,7 +39,8 @@ func OnEnd(f func(ctx context.Context, state oncehook.State)) Option {
 // A replayer, which runs no activity, may pass nil for work.
 func (r *Registry) WorkerInterceptor(work *store.Work, options ...Option) interceptor.WorkerInterceptor {
 	w := &workerInterceptor{
-		registry: r, work: work, log: slog.Default(),
+		registry: r, work: work, log: slog.Default(), attempts: &Attempts{},
+		data:      converter.GetDefaultDataConverter(),
 		attempted: func(context.Context, string, string) {},
 		ended:     func(context.Context, oncehook.State) {},
 	}
@@ -47,19 +55,22 @@ type workerInterceptor struct {
 	registry  *Registry
 	work      *store.Work
 	log       *slog.Logger
+	data      converter.DataConverter
 	attempted func(ctx context.Context, action, outcome string)
 	ended     func(ctx context.Context, state oncehook.State)
+	attempts  *Attempts
 }
 
 // InterceptActivity is called for each attempt.
 func (w *workerInterceptor) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
-	return &activityInbound{ActivityInboundInterceptorBase: interceptor.ActivityInboundInterceptorBase{Next: next}, workerInterceptor: w}
+	attempt := &activityInbound{ActivityInboundInterceptorBase: interceptor.ActivityInboundInterceptorBase{Next: next}, workerInterceptor: w}
+	return &counted{ActivityInboundInterceptorBase: interceptor.ActivityInboundInterceptorBase{Next: attempt}, attempts: w.attempts}
 }
 
 // InterceptWorkflow is called for each run.
 func (w *workerInterceptor) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
 	return &workflowInbound{
 		WorkflowInboundInterceptorBase: interceptor.WorkflowInboundInterceptorBase{Next: next},
-		run:                            &run{registry: w.registry, called: map[string]bool{}},
+		run:                            &run{registry: w.registry, data: w.data, called: map[string]bool{}},
 	}
 }

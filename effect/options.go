@@ -36,8 +36,10 @@ type calling struct {
 	startToClose time.Duration
 	budget       time.Duration
 	policy       *temporal.RetryPolicy
-	maxAttempts  int
-	summary      string
+	// maxAttempts is for the ledger. The policy of an action has no maximum of its
+	// own: Temporal would count what a stopping worker hands back.
+	maxAttempts int
+	summary     string
 }
 
 // fill completes what the engineer set.
@@ -56,6 +58,9 @@ func (c calling) fill(summary string) calling {
 		c.policy = defaultPolicy()
 	} else if c.policy.MaximumAttempts > 0 {
 		c.maxAttempts = int(c.policy.MaximumAttempts)
+		unlimited := *c.policy
+		unlimited.MaximumAttempts = 0
+		c.policy = &unlimited
 	}
 	if c.summary == "" {
 		c.summary = summary

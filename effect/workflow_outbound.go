@@ -39,7 +39,7 @@ func (w *workflowOutbound) ExecuteActivity(ctx workflow.Context, name string, ar
 		return workflow.ExecuteLocalActivity(workflow.WithValue(ctx, preparedKey{}, true), name, args...)
 	}
 	ctx, c := asRegular(ctx, summaryOf(ctx, action.declaration, w.run.ref))
-	if err := w.run.envelope(ctx, c).attach(ctx); err != nil {
+	if err := w.run.envelope(ctx, c).attach(ctx, w.run.data); err != nil {
 		return failed(ctx, err)
 	}
 	return w.run.track(w.Next.ExecuteActivity(ctx, name, args...))
@@ -62,7 +62,7 @@ func (w *workflowOutbound) ExecuteLocalActivity(ctx workflow.Context, name strin
 		return failed(ctx, err)
 	}
 	ctx, c := asLocal(ctx, summaryOf(ctx, action.declaration, w.run.ref))
-	if err := w.run.envelope(ctx, c).attach(ctx); err != nil {
+	if err := w.run.envelope(ctx, c).attach(ctx, w.run.data); err != nil {
 		return failed(ctx, err)
 	}
 	return w.run.track(unlessStopped(ctx, w.Next.ExecuteLocalActivity(ctx, name, args...)))
@@ -102,13 +102,15 @@ func (r *run) envelope(ctx workflow.Context, c calling) envelope {
 // plainOptions completes the options of an activity that is no action. The
 // ledger does not count its attempts, so Temporal does.
 func plainOptions(ctx workflow.Context, name string) workflow.Context {
-	if options := workflow.GetActivityOptions(ctx); options.RetryPolicy == nil {
-		options.RetryPolicy = defaultPolicy()
-		options.RetryPolicy.MaximumAttempts = DefaultMaxAttempts
-		ctx = workflow.WithActivityOptions(ctx, options)
+	policy := workflow.GetActivityOptions(ctx).RetryPolicy
+	if policy == nil {
+		policy = defaultPolicy()
+		policy.MaximumAttempts = DefaultMaxAttempts
 	}
 	ctx, _ = asRegular(ctx, name)
-	return ctx
+	options := workflow.GetActivityOptions(ctx)
+	options.RetryPolicy = policy
+	return workflow.WithActivityOptions(ctx, options)
 }
 
 // typedArgs gives a local activity, whose input the SDK hands over as it is,
