@@ -27,12 +27,18 @@ type envelope struct {
 	Deadline time.Time `json:"deadline"`
 }
 
-func (e envelope) attach(ctx workflow.Context) error {
+// errEnvelope says that the call's envelope does not open: another process may
+// have the key.
+var errEnvelope = errors.New("the call does not open")
+
+// attach puts the envelope into the call's header, which Temporal keeps: encoded,
+// since the business key is in it.
+func (e envelope) attach(ctx workflow.Context, data converter.DataConverter) error {
 	header := interceptor.WorkflowHeader(ctx)
 	if header == nil {
 		return errors.New("the call has no header")
 	}
-	payload, err := converter.GetDefaultDataConverter().ToPayload(e)
+	payload, err := data.ToPayload(e)
 	if err != nil {
 		return fmt.Errorf("encode the call: %w", err)
 	}
@@ -40,17 +46,17 @@ func (e envelope) attach(ctx workflow.Context) error {
 	return nil
 }
 
-func envelopeOf(ctx context.Context) (envelope, error) {
-	return decodeEnvelope(interceptor.Header(ctx)[oncehook.TemporalHeader])
+func envelopeOf(ctx context.Context, data converter.DataConverter) (envelope, error) {
+	return decodeEnvelope(interceptor.Header(ctx)[oncehook.TemporalHeader], data)
 }
 
-func decodeEnvelope(payload *commonpb.Payload) (envelope, error) {
+func decodeEnvelope(payload *commonpb.Payload, data converter.DataConverter) (envelope, error) {
 	var e envelope
 	if payload == nil {
 		return e, errors.New("the call does not come from a workflow that takes an oncehook.Ref")
 	}
-	if err := converter.GetDefaultDataConverter().FromPayload(payload, &e); err != nil {
-		return e, fmt.Errorf("decode the call: %w", err)
+	if err := data.FromPayload(payload, &e); err != nil {
+		return e, fmt.Errorf("%w: %w", errEnvelope, err)
 	}
 	return e, nil
 }

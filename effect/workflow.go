@@ -1,6 +1,7 @@
 package effect
 
 import (
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/workflow"
 
@@ -11,6 +12,7 @@ import (
 // a time, so it needs no lock.
 type run struct {
 	registry *Registry
+	data     converter.DataConverter
 	ref      oncehook.Ref
 	// bound says that the run belongs to an event: it takes an oncehook.Ref.
 	bound bool
