@@ -49,6 +49,7 @@ func (a *App) TemporalOptions() (client.Options, error) {
 	if options.Namespace == "" {
 		options.Namespace = client.DefaultNamespace
 	}
+	a.encrypt(&options)
 	options.Logger = log.NewStructuredLogger(a.log)
 	options.Identity = "oncehook " + a.process.String()
 	options.ConnectionOptions.DialOptions = append(options.ConnectionOptions.DialOptions,

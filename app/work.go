@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/worker"
 
@@ -74,6 +75,11 @@ func (a *App) work(ctx context.Context, cancel context.CancelFunc, work *store.W
 	}
 	// The partition loop needs PostgreSQL alone, so it starts before Temporal answers.
 	loops.Go(func() { reconcile.KeepPartitions(ctx, work, a.log) })
+	data, err := a.dataConverter()
+	if err != nil {
+		return err
+	}
+	a.warnOfPlainHistories(ctx)
 	temporal, err := a.connect(ctx)
 	if err != nil {
 		return err
@@ -83,13 +89,13 @@ func (a *App) work(ctx context.Context, cancel context.CancelFunc, work *store.W
 	attempting, interrupt := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer interrupt(worker.ErrWorkerShutdown)
 	attempts := &effect.Attempts{}
-	w, fatal := a.newWorker(attempting, attempts, temporal, work)
+	w, fatal := a.newWorker(attempting, attempts, temporal, data, work)
 	if err := w.Start(); err != nil {
 		return fmt.Errorf("start the worker: %w", err)
 	}
 
 	dispatcher := dispatch.New(dispatch.Config{
-		Store: work, Client: temporal, Log: a.log, Metrics: a.metrics, Now: a.now, Local: a.settings.Work.Local, Eager: true,
+		Store: work, Client: temporal, DataConverter: data, Log: a.log, Metrics: a.metrics, Now: a.now, Local: a.settings.Work.Local, Eager: true,
 	})
 	a.setWake(dispatcher.Wake)
 	defer a.setWake(nil)
@@ -133,7 +139,7 @@ func (a *App) work(ctx context.Context, cancel context.CancelFunc, work *store.W
 func workConns(slots int) int { return 2*slots + 4 }
 
 // newWorker makes the worker. Its attempts' contexts come from attempting.
-func (a *App) newWorker(attempting context.Context, attempts *effect.Attempts, temporal client.Client, work *store.Work) (worker.Worker, <-chan error) {
+func (a *App) newWorker(attempting context.Context, attempts *effect.Attempts, temporal client.Client, data converter.DataConverter, work *store.Work) (worker.Worker, <-chan error) {
 	slots := a.settings.Work.LocalSlots
 	worker.SetStickyWorkflowCacheSize(cachedWorkflows)
 	fatal := make(chan error, 1)
@@ -144,6 +150,7 @@ func (a *App) newWorker(attempting context.Context, attempts *effect.Attempts, t
 		BackgroundActivityContext:               attempting,
 		Interceptors: []interceptor.WorkerInterceptor{a.registry.WorkerInterceptor(work,
 			effect.WithLog(a.log),
+			effect.WithDataConverter(data),
 			effect.CountIn(attempts),
 			effect.OnAttempt(a.metrics.ActionAttempt),
 			effect.OnEnd(func(ctx context.Context, state oncehook.State) { a.metrics.ReceiptEnd(ctx, string(state)) }),

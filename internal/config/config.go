@@ -57,6 +57,8 @@ type Temporal struct {
 	Address    string
 	Namespace  string
 	UIURL      string
+	// Codec encrypts what Temporal keeps of a run, where the keyset has a payload key.
+	Codec bool
 }
 
 // Keys holds the installation's keys.

@@ -40,6 +40,7 @@ type temporalView struct {
 	Address    string `yaml:"address"`
 	Namespace  string `yaml:"namespace"`
 	UIURL      string `yaml:"ui_url"`
+	Codec      bool   `yaml:"codec"`
 }
 
 type ingressView struct {

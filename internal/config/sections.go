@@ -67,6 +67,7 @@ func (r *reader) temporal(o *object) Temporal {
 		Address:    o.text("address", ""),
 		Namespace:  o.text("namespace", ""),
 		UIURL:      o.link("ui_url"),
+		Codec:      o.boolean("codec", true),
 	}
 	if t.ConfigFile != "" {
 		t.ConfigFile = r.absolute(t.ConfigFile)
