@@ -147,7 +147,7 @@ func (s *Server) open(ctx context.Context, only string) error {
 		if err != nil {
 			return err
 		}
-		if err := s.app.metrics.ObserveAcceptQueue(func(context.Context) (int64, error) { return int64(in.Stats().QueuedEvents), nil }); err != nil {
+		if err := errors.Join(s.app.observeQueue(in), s.app.observePools("ingress", in.Pools)); err != nil {
 			return err
 		}
 		guard := ingress.HeaderGuard{OnAnswer: func(peer net.Addr, code oncehook.Code) {
@@ -164,7 +164,7 @@ func (s *Server) open(ctx context.Context, only string) error {
 			return fmt.Errorf("open the admin's database: %w", err)
 		}
 		s.stores = append(s.stores, ad)
-		if err := s.app.observe(ad); err != nil {
+		if err := errors.Join(s.app.observeBacklog(ad), s.app.observePools("admin", ad.Pools)); err != nil {
 			return err
 		}
 		ready := s.readyFunc(ad.Schema)
