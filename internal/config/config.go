@@ -22,15 +22,17 @@ const (
 // Config is a whole configuration: loaded, defaulted, checked, with its secrets resolved.
 type Config struct {
 	// File is the path that was loaded.
-	File     string
-	Version  int
-	Database Database
-	Temporal Temporal
-	Keys     Keys
-	Ingress  Ingress
-	Admin    Admin
-	Work     Work
-	Egress   Egress
+	File      string
+	Version   int
+	Database  Database
+	Temporal  Temporal
+	Keys      Keys
+	Ingress   Ingress
+	Admin     Admin
+	Work      Work
+	Egress    Egress
+	Telemetry Telemetry
+	Log       Log
 	// Destinations are the places that effects call, by name.
 	Destinations map[string]Destination
 	// Sources are sorted by name.

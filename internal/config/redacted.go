@@ -21,14 +21,16 @@ func (c *Config) Redacted() []byte {
 }
 
 type view struct {
-	Version  int                  `yaml:"version"`
-	Database map[string]reference `yaml:"database"`
-	Temporal temporalView         `yaml:"temporal"`
-	Keys     map[string]reference `yaml:"keys"`
-	Ingress  ingressView          `yaml:"ingress"`
-	Admin    adminView            `yaml:"admin"`
-	Work     workView             `yaml:"work"`
-	Egress   egressView           `yaml:"egress"`
+	Version   int                  `yaml:"version"`
+	Database  map[string]reference `yaml:"database"`
+	Temporal  temporalView         `yaml:"temporal"`
+	Keys      map[string]reference `yaml:"keys"`
+	Ingress   ingressView          `yaml:"ingress"`
+	Admin     adminView            `yaml:"admin"`
+	Work      workView             `yaml:"work"`
+	Egress    egressView           `yaml:"egress"`
+	Telemetry telemetryView        `yaml:"telemetry"`
+	Log       logView              `yaml:"log"`
 	// Destinations and Sources are by name.
 	Destinations map[string]destinationView `yaml:"destinations"`
 	Sources      map[string]source          `yaml:"sources"`
@@ -99,15 +101,17 @@ type limitsView struct {
 
 func (c *Config) view() view {
 	v := view{
-		Version:  c.Version,
-		Database: c.referencesOf("database", "url", RoleIngress, RoleWork, RoleAdmin, RoleMigrate),
-		Temporal: temporalView(c.Temporal),
-		Keys:     c.referencesOf("keys", "identity", "keyset"),
-		Ingress:  ingressView{Addr: c.Ingress.Addr, PublicURL: c.Ingress.PublicURL, TrustedProxies: []string{}},
-		Admin:    adminView{Addr: c.Admin.Addr, URL: c.Admin.URL},
-		Work:     workView(c.Work),
-		Egress:   c.egressView(),
-		Sources:  map[string]source{},
+		Version:   c.Version,
+		Database:  c.referencesOf("database", "url", RoleIngress, RoleWork, RoleAdmin, RoleMigrate),
+		Temporal:  temporalView(c.Temporal),
+		Keys:      c.referencesOf("keys", "identity", "keyset"),
+		Ingress:   ingressView{Addr: c.Ingress.Addr, PublicURL: c.Ingress.PublicURL, TrustedProxies: []string{}},
+		Admin:     adminView{Addr: c.Admin.Addr, URL: c.Admin.URL},
+		Work:      workView(c.Work),
+		Egress:    c.egressView(),
+		Telemetry: telemetryView(c.Telemetry),
+		Log:       viewLog(c.Log),
+		Sources:   map[string]source{},
 	}
 	v.Destinations = c.destinationViews()
 	for _, p := range c.Ingress.TrustedProxies {

@@ -23,6 +23,8 @@ func (r *reader) config(root *yaml.Node) *Config {
 	c.Admin = r.admin(o.section("admin"))
 	c.Work = r.work(o.section("work"))
 	c.Egress = r.egress(o.section("egress"))
+	c.Telemetry = r.telemetry(o.section("telemetry"))
+	c.Log = r.log(o.section("log"))
 	c.Destinations = r.destinations(o.section("destinations"))
 	c.Sources = r.sources(o)
 	o.done()
