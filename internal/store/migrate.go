@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"regexp"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -20,12 +21,16 @@ const ownSchema = "oncehook"
 // migrateLock is the advisory lock that makes concurrent migrations take turns.
 const migrateLock int64 = 0x6f6e6365686f6f6b
 
+// lockAgain is how often a migration that waits for another asks for the lock.
+const lockAgain = 50 * time.Millisecond
+
 var schemaName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
 
 // Migrate brings the schema to this binary's version, stores what identifies
-// the installation, and makes the partitions of the coming days. It is safe to
-// call from several processes at once, and again. It refuses, with a
-// *SchemaError, a changed migration and another installation's identity key.
+// the installation, gives its roles (MakeRoles), if it has any, what this version
+// declares, and makes the partitions of the coming days. It is safe to call from
+// several processes at once, and again. It refuses, with a *SchemaError, a changed
+// migration and another installation's identity key.
 func Migrate(ctx context.Context, o Options) error {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -110,20 +115,31 @@ func migrateSchema(ctx context.Context, o Options, pool *pgxpool.Pool, schema st
 	for _, r := range results {
 		o.Log.Info("migration applied", "schema", schema, "version", r.Source.Version, "duration", r.Duration)
 	}
+	if err := grantRemembered(ctx, o, pool, schema); err != nil {
+		return fmt.Errorf("grant the roles their privileges in schema %s: %w", schema, brief(err))
+	}
 	return nil
 }
 
 // lockMigrations waits its turn, on a session of its own that holds the lock
 // until unlock is called or the process dies. It is outside goose, whose own
-// lock comes after its first look at the version table.
+// lock comes after its first look at the version table. It asks again and again:
+// a statement that waited would hold a snapshot, for which an index that is made
+// concurrently waits in turn.
 func lockMigrations(ctx context.Context, pool *pgxpool.Pool) (unlock func(), err error) {
 	conn, err := pool.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
-	// The wait is for another migration, not for a row.
-	if _, err = conn.Exec(ctx, `SET lock_timeout = 0`); err == nil {
-		_, err = conn.Exec(ctx, `SELECT pg_advisory_lock($1)`, migrateLock)
+	for locked := false; !locked && err == nil; {
+		if err = conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, migrateLock).Scan(&locked); locked || err != nil {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			err = ctx.Err()
+		case <-time.After(lockAgain):
+		}
 	}
 	if err != nil {
 		conn.Release()

@@ -30,8 +30,10 @@ func TestMigrateIsSafeAtOnceAndAgain(t *testing.T) {
 	states, err := store.MigrationStatus(t.Context(), options(url))
 	require.NoError(t, err)
 	require.Equal(t, "0001_schema.sql", states[0].Name)
-	for i, state := range states {
-		require.EqualValues(t, i+1, state.Version)
+	last := int64(0)
+	for _, state := range states {
+		require.Greater(t, state.Version, last)
+		last = state.Version
 		require.True(t, state.Applied)
 		require.WithinDuration(t, time.Now(), state.AppliedAt, time.Hour)
 		require.Positive(t, state.ServesFrom)
