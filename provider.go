@@ -46,6 +46,27 @@ type Acknowledger interface {
 	Acknowledges(code Code) bool
 }
 
+// ContentTyper is implemented by providers that take other media types than JSON.
+type ContentTyper interface {
+	// TakesContentType reports whether a media type, in lower case and without
+	// parameters, is the provider's.
+	TakesContentType(mediaType string) bool
+}
+
+// TypeRecognizer is implemented by providers that send events to every endpoint,
+// whatever it is subscribed to, such as a greeting.
+type TypeRecognizer interface {
+	// RecognizesType reports whether events of the type are recorded also where the
+	// source does not list it.
+	RecognizesType(eventType string) bool
+}
+
+// Sampler is implemented by signers that ship examples of events.
+type Sampler interface {
+	// Samples returns the event types of the examples, sorted.
+	Samples() []string
+}
+
 // Challenger answers a provider's handshake before the body is read.
 type Challenger interface {
 	// Challenge returns the reply to a handshake, and false when the request is none.

@@ -8,6 +8,9 @@ import (
 
 	"github.com/oncehook/oncehook"
 	"github.com/oncehook/oncehook/providers/bearer"
+	"github.com/oncehook/oncehook/providers/github"
+	"github.com/oncehook/oncehook/providers/standardwebhooks"
+	"github.com/oncehook/oncehook/providers/stripe"
 )
 
 // constructor makes a provider for one source.
@@ -20,6 +23,9 @@ type constructor struct {
 func all() []constructor {
 	return []constructor{
 		{bearer.Kind, func(s oncehook.Source) (oncehook.Provider, error) { return bearer.New(s) }},
+		{github.Kind, func(s oncehook.Source) (oncehook.Provider, error) { return github.New(s) }},
+		{standardwebhooks.Kind, func(s oncehook.Source) (oncehook.Provider, error) { return standardwebhooks.New(s) }},
+		{stripe.Kind, func(s oncehook.Source) (oncehook.Provider, error) { return stripe.New(s) }},
 	}
 }
 

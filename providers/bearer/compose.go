@@ -1,7 +1,6 @@
 package bearer
 
 import (
-	"bytes"
 	"maps"
 	"slices"
 	"strings"
@@ -26,22 +25,13 @@ func (p *Provider) Compose(d oncehook.Draft) ([]byte, error) {
 		}
 		values[name] = d.Set[name]
 	}
-	var b bytes.Buffer
-	for n, name := range order {
-		if name == fieldTenant && values[name] == "" {
-			continue
+	var w strictjson.Writer
+	for _, name := range order {
+		if name != fieldTenant || values[name] != "" {
+			w.Raw(name, strictjson.Quote(values[name]))
 		}
-		if n == 0 {
-			b.WriteByte('{')
-		} else {
-			b.WriteByte(',')
-		}
-		b.Write(strictjson.Quote(name))
-		b.WriteByte(':')
-		b.Write(strictjson.Quote(values[name]))
 	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
+	return w.Bytes(), nil
 }
 
 // sample makes a plausible value from a field's name: shipment_id gives shipment-demo-1.

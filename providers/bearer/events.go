@@ -1,12 +1,11 @@
 package bearer
 
 import (
-	"bytes"
-	"regexp"
-	"strings"
 	"time"
 
 	"github.com/oncehook/oncehook"
+	"github.com/oncehook/oncehook/providers/internal/instant"
+	"github.com/oncehook/oncehook/providers/internal/refuse"
 	"github.com/oncehook/oncehook/providers/internal/strictjson"
 )
 
@@ -68,13 +67,13 @@ func (p *Provider) event(object *strictjson.Object) (oncehook.Event, error) {
 func checkIdentity(e oncehook.Event) error {
 	switch {
 	case e.ID == "":
-		return missing(fieldID)
+		return refuse.Missing(fieldID)
 	case len(e.ID) > oncehook.MaxEventID:
-		return &oncehook.Refusal{Code: oncehook.CodeIDTooLong, Field: fieldID, Detail: "the field id is longer than 1000 bytes"}
+		return refuse.IDTooLong(fieldID)
 	case e.Type == "":
-		return missing(fieldType)
+		return refuse.Missing(fieldType)
 	case len(e.Type) > maxType:
-		return invalid(fieldType, "is longer than 255 bytes")
+		return refuse.Invalid(fieldType, "is longer than 255 bytes")
 	}
 	return nil
 }
@@ -90,26 +89,12 @@ func (*Provider) occurredAt(object *strictjson.Object, e *oncehook.Event) ([]byt
 	if err != nil {
 		return nil, err
 	}
-	t, ok := parseInstant(text)
+	t, ok := instant.Parse(text)
 	if !ok {
-		return nil, invalid(fieldOccurredAt, "must be an RFC 3339 time with at most nine decimals")
+		return nil, refuse.Invalid(fieldOccurredAt, "must be an RFC 3339 time with at most nine decimals")
 	}
 	e.OccurredAt = t
 	return strictjson.Quote(t.Format(time.RFC3339Nano)), nil
-}
-
-// instant is the form of RFC 3339, which time.Parse alone does not insist on, with
-// no more decimals than a time.Time keeps.
-var instant = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
-
-func parseInstant(text string) (time.Time, bool) {
-	text = strings.ToUpper(text)
-	if !instant.MatchString(text) {
-		return time.Time{}, false
-	}
-	t, err := time.Parse(time.RFC3339Nano, text)
-	t = t.UTC()
-	return t, err == nil && !t.IsZero() && t.Year() >= 1 && t.Year() <= 9999
 }
 
 // requiredFields returns the values of the required fields as sent, and reads the subject.
@@ -121,7 +106,7 @@ func (p *Provider) requiredFields(object *strictjson.Object, e *oncehook.Event) 
 			return nil, err
 		}
 		if strictjson.IsEmpty(raw) {
-			return nil, missing(name)
+			return nil, refuse.Missing(name)
 		}
 		if name == p.subject {
 			if e.Subject, err = subject(name, raw); err != nil {
@@ -142,10 +127,10 @@ func subject(name string, raw []byte) (string, error) {
 			return "", err
 		}
 	case '{', '[', 't', 'f':
-		return "", invalid(name, "must be a string or a number, since it names the event's subject")
+		return "", refuse.Invalid(name, "must be a string or a number, since it names the event's subject")
 	}
 	if len(text) > maxSubject {
-		return "", invalid(name, "is longer than 1000 bytes")
+		return "", refuse.Invalid(name, "is longer than 1000 bytes")
 	}
 	return text, nil
 }
@@ -165,28 +150,9 @@ func compared(object *strictjson.Object, e oncehook.Event, occurred []byte, fiel
 		tenant = strictjson.Quote(e.Tenant)
 	}
 	members := []field{{fieldTenant, tenant}, {fieldType, strictjson.Quote(e.Type)}, {fieldOccurredAt, occurred}}
-	var b bytes.Buffer
+	var w strictjson.Writer
 	for _, m := range append(members, fields...) {
-		if m.raw == nil {
-			continue
-		}
-		separator := byte(',')
-		if b.Len() == 0 {
-			separator = '{'
-		}
-		b.WriteByte(separator)
-		b.Write(strictjson.Quote(m.name))
-		b.WriteByte(':')
-		b.Write(m.raw)
+		w.Raw(m.name, m.raw)
 	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
-}
-
-func missing(field string) error {
-	return &oncehook.Refusal{Code: oncehook.CodeFieldMissing, Field: field, Detail: "the field " + field + " is missing or empty"}
-}
-
-func invalid(field, detail string) error {
-	return &oncehook.Refusal{Code: oncehook.CodeFieldInvalid, Field: field, Detail: "the field " + field + " " + detail}
+	return w.Bytes(), nil
 }
