@@ -100,5 +100,6 @@ func Parts() app.Parts {
 		return providers.New(kind, source)
 	}
 	parts.Routes = append(parts.Routes, oncehook.Route{Provider: BatchKind, Type: ArrivalType, Workflow: "ShipmentDepotArrival"})
+	withTestWorkflows(&parts)
 	return parts
 }
