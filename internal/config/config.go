@@ -33,6 +33,7 @@ type Config struct {
 	Egress    Egress
 	Telemetry Telemetry
 	Log       Log
+	Retention Retention
 	// Destinations are the places that effects call, by name.
 	Destinations map[string]Destination
 	// Sources are sorted by name.
@@ -76,6 +77,9 @@ type Ingress struct {
 	PublicURL string
 	// TrustedProxies are the peers whose X-Forwarded-For is believed.
 	TrustedProxies []netip.Prefix
+	// Drain is how long a stopping ingress goes on serving while /readyz already
+	// fails, so that balancers notice and no sender is refused.
+	Drain time.Duration
 }
 
 // Admin configures the admin API and, for the CLI, how to reach it.

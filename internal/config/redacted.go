@@ -31,6 +31,7 @@ type view struct {
 	Egress    egressView           `yaml:"egress"`
 	Telemetry telemetryView        `yaml:"telemetry"`
 	Log       logView              `yaml:"log"`
+	Retention retentionView        `yaml:"retention"`
 	// Destinations and Sources are by name.
 	Destinations map[string]destinationView `yaml:"destinations"`
 	Sources      map[string]source          `yaml:"sources"`
@@ -49,6 +50,7 @@ type ingressView struct {
 	Addr           string   `yaml:"addr"`
 	PublicURL      string   `yaml:"public_url"`
 	TrustedProxies []string `yaml:"trusted_proxies"`
+	Drain          string   `yaml:"drain"`
 }
 
 type adminView struct {
@@ -105,12 +107,13 @@ func (c *Config) view() view {
 		Database:  c.referencesOf("database", "url", RoleIngress, RoleWork, RoleAdmin, RoleMigrate),
 		Temporal:  temporalView(c.Temporal),
 		Keys:      c.referencesOf("keys", "identity", "keyset"),
-		Ingress:   ingressView{Addr: c.Ingress.Addr, PublicURL: c.Ingress.PublicURL, TrustedProxies: []string{}},
+		Ingress:   ingressView{Addr: c.Ingress.Addr, PublicURL: c.Ingress.PublicURL, TrustedProxies: []string{}, Drain: c.Ingress.Drain.String()},
 		Admin:     adminView{Addr: c.Admin.Addr, URL: c.Admin.URL},
 		Work:      workView(c.Work),
 		Egress:    c.egressView(),
 		Telemetry: telemetryView(c.Telemetry),
 		Log:       viewLog(c.Log),
+		Retention: c.retentionView(),
 		Sources:   map[string]source{},
 	}
 	v.Destinations = c.destinationViews()

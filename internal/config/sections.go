@@ -3,11 +3,15 @@ package config
 import (
 	"os"
 	"path/filepath"
+	"time"
 
 	"go.yaml.in/yaml/v4"
 
 	"github.com/oncehook/oncehook"
 )
+
+// maxDrain is beyond what any orchestrator waits by default.
+const maxDrain = 10 * time.Minute
 
 // version is the only version of the file's format.
 const version = 1
@@ -25,6 +29,7 @@ func (r *reader) config(root *yaml.Node) *Config {
 	c.Egress = r.egress(o.section("egress"))
 	c.Telemetry = r.telemetry(o.section("telemetry"))
 	c.Log = r.log(o.section("log"))
+	c.Retention = r.retention(o.section("retention"))
 	c.Destinations = r.destinations(o.section("destinations"))
 	c.Sources = r.sources(o)
 	o.done()
@@ -95,6 +100,7 @@ func (r *reader) ingress(o *object) Ingress {
 		Addr:           o.address("addr", DefaultIngressAddr),
 		PublicURL:      o.link("public_url"),
 		TrustedProxies: o.prefixes("trusted_proxies"),
+		Drain:          o.duration("drain", 0, maxDrain),
 	}
 	o.done()
 	return i
