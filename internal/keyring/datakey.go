@@ -61,6 +61,20 @@ func (k *Keyring) OpenDataKey(tenant string, w Wrapped) (*DataKey, error) {
 	return &DataKey{primitive}, nil
 }
 
+// Rewrap wraps a stored data key of the tenant by the primary wrap key. The data
+// key itself stays the same. It returns ErrUnwrap as OpenDataKey does.
+func (k *Keyring) Rewrap(tenant string, w Wrapped) (Wrapped, error) {
+	handle, err := keyset.ReadWithAssociatedData(keyset.NewBinaryReader(bytes.NewReader(w.Bytes)), k.wrap, wrapAAD(tenant))
+	if err != nil {
+		return Wrapped{}, ErrUnwrap
+	}
+	var b bytes.Buffer
+	if err := handle.WriteWithAssociatedData(keyset.NewBinaryWriter(&b), k.wrap, wrapAAD(tenant)); err != nil {
+		return Wrapped{}, fmt.Errorf("wrap a data key: %w", err)
+	}
+	return Wrapped{WrapKeyID: k.wrapKeyID, Bytes: b.Bytes()}, nil
+}
+
 // Seal encrypts plain. The same aad, which names where the ciphertext is
 // stored, is needed to open it, so that rows cannot be swapped.
 func (d *DataKey) Seal(plain []byte, aad string) ([]byte, error) {

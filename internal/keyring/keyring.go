@@ -69,6 +69,9 @@ func Load(identity, keysetJSON oncehook.Secret) (*Keyring, error) {
 // Identity returns the key that builds event keys.
 func (k *Keyring) Identity() oncehook.Identity { return k.identity }
 
+// WrapKeyID returns the primary wrap key's id.
+func (k *Keyring) WrapKeyID() uint32 { return k.wrapKeyID }
+
 // Keys lists the loaded keys by kind.
 func (k *Keyring) Keys() []KeyInfo { return slices.Clone(k.keys) }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/tink-crypto/tink-go/v2/insecurecleartextkeyset"
 	"github.com/tink-crypto/tink-go/v2/keyset"
@@ -64,6 +65,9 @@ type KeyInfo struct {
 	// Primary keys are used for what is new; the others open what is there.
 	Primary bool
 }
+
+// Name is the key's name in the database: "wrap:123".
+func (i KeyInfo) Name() string { return string(i.Kind) + ":" + strconv.FormatUint(uint64(i.ID), 10) }
 
 // ParseKeyset reads a keyset file's bytes. Its errors never repeat key material,
 // which the parsers' own, quoting their input, would.

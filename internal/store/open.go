@@ -18,6 +18,7 @@ type role struct {
 	lines   *lines
 	keys    *dataKeys
 	gate    *gate
+	reports *keyReporter
 	now     func() time.Time
 	log     *slog.Logger
 	process uuid.UUID
@@ -29,11 +30,13 @@ func openRole(o Options, s session) (*role, error) {
 	if err != nil {
 		return nil, err
 	}
+	g := openGate(pool, o.Keyring.Identity(), o.Log)
 	return &role{
 		pool:    pool,
 		lines:   over,
 		keys:    newDataKeys(pool, o.Keyring, o.Now),
-		gate:    openGate(pool, o.Keyring.Identity(), o.Log),
+		gate:    g,
+		reports: startKeyReports(pool, g, o),
 		now:     o.Now,
 		log:     o.Log,
 		process: o.Process,
@@ -41,6 +44,7 @@ func openRole(o Options, s session) (*role, error) {
 }
 
 func (r *role) close() {
+	r.reports.close()
 	r.gate.close()
 	r.pool.Close()
 }

@@ -1,0 +1,78 @@
+package store
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/oncehook/oncehook/internal/keyring"
+)
+
+// KeyReportEvery is how often a process tells which keys it holds.
+const KeyReportEvery = 30 * time.Second
+
+// keyReportLive is how long after its last report a process counts as running.
+const keyReportLive = 3 * KeyReportEvery
+
+// keyReporter tells the database which keys this process holds, so that no key
+// is promoted or retired under a process that would then stand still.
+type keyReporter struct {
+	pool    *pgxpool.Pool
+	gate    *gate
+	process uuid.UUID
+	role    string
+	keys    []keyring.KeyInfo
+	log     *slog.Logger
+	stop    context.CancelFunc
+	done    chan struct{}
+}
+
+func startKeyReports(pool *pgxpool.Pool, g *gate, o Options) *keyReporter {
+	ctx, stop := context.WithCancel(context.Background())
+	r := &keyReporter{
+		pool: pool, gate: g, process: o.Process, role: o.ApplicationName, keys: o.Keyring.Keys(),
+		log: o.Log, stop: stop, done: make(chan struct{}),
+	}
+	go r.run(ctx)
+	return r
+}
+
+func (r *keyReporter) close() {
+	r.stop()
+	<-r.done
+}
+
+func (r *keyReporter) run(ctx context.Context) {
+	defer close(r.done)
+	for said := false; ; {
+		wait := KeyReportEvery
+		if r.gate.check(ctx) != nil {
+			wait = time.Second // the schema comes soon, or the gate says why not
+		} else if err := r.report(ctx); err != nil && ctx.Err() == nil && !said {
+			said = true
+			r.log.WarnContext(ctx, "this process's keys are not reported: a rotation of keys cannot take it into account", "error", brief(err).Error())
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+	}
+}
+
+func (r *keyReporter) report(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, gateTimeout)
+	defer cancel()
+	known, primaries := make([]string, 0, len(r.keys)), make([]string, 0, len(r.keys))
+	for _, key := range r.keys {
+		known = append(known, key.Name())
+		if key.Primary {
+			primaries = append(primaries, key.Name())
+		}
+	}
+	_, err := r.pool.Exec(ctx, `SELECT oncehook.report_keys_v1($1, $2, $3, $4)`, r.process, r.role, primaries, known)
+	return err
+}
