@@ -82,10 +82,12 @@ func tableGrants() []objectGrants {
 			},
 			admin: []string{
 				"SELECT",
-				"INSERT (at, kind, outcome, receipt_id, delivery_id, source, tenant, action, run_no, actor, cause, flags, correlation_id)",
+				"INSERT (at, kind, outcome, receipt_id, delivery_id, source, tenant, action, run_no, actor, cause, flags, count, correlation_id)",
 			},
 		},
 		{name: "audit_sums"},
+		{name: "key_reports"}, // report_keys_v1 writes
+		{name: "key_uses"},
 		{name: "conflicts"},
 		{name: "conflict_resolutions"},
 		{name: "rejected_deliveries"},
@@ -121,6 +123,7 @@ func functionGrants() []objectGrants {
 		{name: "tenant_key_v1", ingress: execute, work: execute, admin: execute},
 		{name: "offer_tenant_key_v1", ingress: execute, work: execute},
 		{name: "data_key_v1", work: execute, admin: execute},
+		{name: "report_keys_v1", ingress: execute, work: execute, admin: execute},
 		{name: "reject_v1", ingress: execute},
 		{name: "record_v1", ingress: execute},
 		{name: "count_v1", ingress: execute},

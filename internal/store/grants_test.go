@@ -17,7 +17,7 @@ import (
 // ingressGrants is all that the ingress's role needs beside USAGE on the schema.
 var ingressGrants = []string{
 	"schema_v1", "accept_v1", "own_keys_v1", "known_keys_v1", "tenant_key_v1", "offer_tenant_key_v1",
-	"reject_v1", "record_v1", "count_v1",
+	"reject_v1", "record_v1", "count_v1", "report_keys_v1",
 }
 
 // loginRole makes a role that may do what the grants say, and returns the URL with which it connects.
