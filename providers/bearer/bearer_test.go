@@ -1,8 +1,10 @@
 package bearer_test
 
 import (
+	"bytes"
 	"errors"
 	"net/http"
+	"strconv"
 	"testing"
 	"time"
 
@@ -46,20 +48,24 @@ func request(authorization []string, body string) oncehook.Request {
 	return providertest.Request(http.Header{"Authorization": authorization, "Content-Type": {"application/json"}}, []byte(body))
 }
 
-func TestConformance(t *testing.T) {
-	p := provider(t)
-	providertest.Run(t, providertest.Subject{
-		Provider: p,
-		Genuine: func(_ *testing.T, id string) oncehook.Request {
-			return request([]string{"Bearer " + token}, `{"id":"`+id+`","tenant":"north","type":"shipment.depot_arrival","shipment_id":"s","depot_id":"d"}`)
+func subject() providertest.Subject {
+	return providertest.Subject{
+		Make:   func(src oncehook.Source) (oncehook.Provider, error) { return bearer.New(src) },
+		Fields: source().Fields,
+		Secret: func(n int) oncehook.Secret { return oncehook.Secret("token-of-the-suite-" + strconv.Itoa(n)) },
+		Body: func(id string) []byte {
+			return []byte(`{"id":"` + id + `","tenant":"north","type":"shipment.depot_arrival","shipment_id":"s","depot_id":"d"}`)
 		},
-		Credential:        oncehook.Credential{Version: "1", Secret: oncehook.Secret(token)},
+		Again:             func(body []byte) []byte { return bytes.Replace(body, []byte(`{`), []byte(`{"attempt":2,`), 1) },
+		Changed:           func(body []byte) []byte { return bytes.Replace(body, []byte(`"d"`), []byte(`"e"`), 1) },
 		Tenant:            "north",
 		Type:              "shipment.depot_arrival",
-		Secrets:           []string{token, next, other, expired},
 		CredentialHeaders: []string{"Authorization"},
-	})
+		Malformed:         map[string]string{"empty": "", "a space": "malformed token", "a line end": "malformed-token\n"},
+	}
 }
+
+func TestConformance(t *testing.T) { providertest.Run(t, subject()) }
 
 func TestATokenProvesItsPrincipalAndVersion(t *testing.T) {
 	for header, want := range map[string]oncehook.Proof{

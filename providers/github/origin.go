@@ -51,21 +51,21 @@ func (o origin) tenant() string {
 }
 
 // compared is the body with its surroundings reduced to their ids, and the event's name.
-func compared(object *strictjson.Object, name string, o origin) ([]byte, error) {
+func compared(object *strictjson.Object, event string, o origin) ([]byte, error) {
 	members, err := object.Members()
 	if err != nil {
 		return nil, err
 	}
-	var body, w strictjson.Writer
+	// Flat, since a level more could pass a parser's depth.
+	var w strictjson.Writer
+	w.Text(headerEvent, event)
+	w.Text("installation.id", o.installation)
+	w.Text("organization.id", o.organization)
+	w.Text("repository.id", o.repository)
 	for name, value := range members {
 		if !slices.Contains(surroundings, name) {
-			body.Raw(name, value)
+			w.Raw(name, value)
 		}
 	}
-	w.Text("event", name)
-	w.Text(fieldInstallation, o.installation)
-	w.Text(fieldOrganization, o.organization)
-	w.Text(fieldRepository, o.repository)
-	w.Raw("body", body.Bytes())
 	return w.Bytes(), nil
 }
