@@ -20,6 +20,7 @@ import (
 	"github.com/oncehook/oncehook/internal/keyring"
 	"github.com/oncehook/oncehook/internal/metrics"
 	"github.com/oncehook/oncehook/internal/store"
+	"github.com/oncehook/oncehook/internal/telemetry"
 )
 
 // Config is what New needs.
@@ -35,6 +36,8 @@ type Config struct {
 	// Drain is how long /readyz fails before the listeners close, so that a
 	// balancer notices. Defaults to zero.
 	Drain time.Duration
+	// Version of the program, for telemetry. Defaults to "development".
+	Version string
 }
 
 // App is one process's view of the system. Its roles may run together or apart.
@@ -48,6 +51,8 @@ type App struct {
 	log      *slog.Logger
 	drain    time.Duration
 	process  uuid.UUID
+	traces   *telemetry.Traces
+	runs     *telemetry.Runs
 
 	mu   sync.Mutex
 	wake func() // the dispatcher of this process, if there is one
@@ -69,13 +74,12 @@ func New(c Config) (*App, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.NewJSONHandler(os.Stderr, nil))
 	}
+	if c.Version == "" {
+		c.Version = "development"
+	}
 	keys, err := keyring.Load(c.Settings.Keys.Identity, c.Settings.Keys.Keyset)
 	if err != nil {
 		return nil, fmt.Errorf("load the keys: %w", err)
-	}
-	registry, err := effect.NewRegistry(c.Parts.Actions, c.Parts.Bindings(newOutside(c.Settings)))
-	if err != nil {
-		return nil, fmt.Errorf("register the side effects: %w", err)
 	}
 	m, err := metrics.New()
 	if err != nil {
@@ -85,10 +89,18 @@ func New(c Config) (*App, error) {
 	if err != nil {
 		return nil, fmt.Errorf("name the process: %w", err)
 	}
-	return &App{
-		settings: c.Settings, parts: c.Parts, keys: keys, registry: registry, metrics: m,
+	a := &App{
+		settings: c.Settings, parts: c.Parts, keys: keys, metrics: m,
 		now: c.Now, log: c.Log, drain: c.Drain, process: process,
-	}, nil
+	}
+	if err := a.startTelemetry(c.Version); err != nil {
+		return nil, err
+	}
+	a.registry, err = effect.NewRegistry(c.Parts.Actions, c.Parts.Bindings(newOutside(c.Settings, a.traces)))
+	if err != nil {
+		return nil, fmt.Errorf("register the side effects: %w", err)
+	}
+	return a, nil
 }
 
 func (a *App) storeOptions(role string, conns int) store.Options {

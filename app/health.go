@@ -19,12 +19,17 @@ func (s *Server) readyFunc(schema func(context.Context) error) func(context.Cont
 		if s.stopping.Load() {
 			return errStopping
 		}
-		var unusable *store.SchemaError
-		if err := schema(ctx); errors.As(err, &unusable) {
-			return unusable
-		}
-		return nil
+		return unusable(schema(ctx))
 	}
+}
+
+// unusable is the reason why the schema cannot be used. PostgreSQL being away is none.
+func unusable(err error) error {
+	var reason *store.SchemaError
+	if errors.As(err, &reason) {
+		return reason
+	}
+	return nil
 }
 
 // withHealth adds /livez and /readyz to the ingress, for balancers that see only

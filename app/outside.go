@@ -7,6 +7,7 @@ import (
 
 	"github.com/oncehook/oncehook/effect"
 	"github.com/oncehook/oncehook/internal/egress"
+	"github.com/oncehook/oncehook/internal/telemetry"
 )
 
 // Outside is how effects reach other systems.
@@ -26,7 +27,7 @@ func (o Outside) Destination(name string) effect.Destination {
 	return effect.Destination{Name: name}
 }
 
-func newOutside(s *Settings) Outside {
+func newOutside(s *Settings, traces *telemetry.Traces) Outside {
 	var c egress.Config
 	for _, t := range s.Egress.Allow {
 		c.Allow = append(c.Allow, egress.Target{Prefix: t.Prefix, Port: t.Port})
@@ -39,7 +40,7 @@ func newOutside(s *Settings) Outside {
 		}
 	}
 	out.Client = egress.NewClient(c)
-	out.Client.Transport = effect.Transport(out.Client.Transport)
+	out.Client.Transport = effect.Transport(telemetry.Transport(out.Client.Transport, traces))
 	return out
 }
 

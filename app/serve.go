@@ -46,6 +46,7 @@ type Server struct {
 	ingress  *listening
 	admin    *listening
 	stores   []openStore
+	shown    *operations
 	group    *errgroup.Group
 	stopping atomic.Bool
 	// watching ends with the server.
@@ -157,6 +158,11 @@ func (s *Server) open(ctx context.Context, only string) error {
 			return err
 		}
 		s.app.log.InfoContext(ctx, "ingress listens", "url", s.ingress.url())
+		if only == OnlyIngress {
+			if s.shown, err = s.app.openOperations(ctx, s.readyFunc(in.Schema)); err != nil {
+				return err
+			}
+		}
 	}
 	if only != OnlyIngress {
 		ad, err := store.OpenAdmin(ctx, s.app.storeOptions("admin", adminConns))
@@ -192,7 +198,7 @@ func (a *App) ingressHandler(in *store.Ingress) (http.Handler, error) {
 	return ingress.New(ingress.Config{
 		Store: in, Keyring: a.keys, Sources: sources, Routes: a.parts.Routes,
 		PublicURL: a.settings.Ingress.PublicURL, TrustedProxies: a.settings.Ingress.TrustedProxies,
-		Now: a.now, Log: a.log, Metrics: a.metrics,
+		Now: a.now, Log: a.log, Metrics: a.metrics, Tracer: a.traces.Tracer("oncehook/ingress"),
 	})
 }
 
@@ -299,6 +305,8 @@ func (s *Server) finishRequests(ctx context.Context) error {
 // close closes what is open, in a time that is bounded also where ctx is not.
 func (s *Server) close(ctx context.Context) {
 	s.unwatch()
+	defer s.app.flushTelemetry(ctx)
+	defer s.shown.close()
 	for _, l := range []*listening{s.ingress, s.admin} {
 		if l != nil {
 			_ = l.listener.Close()

@@ -50,6 +50,9 @@ func (a *App) TemporalOptions() (client.Options, error) {
 		options.Namespace = client.DefaultNamespace
 	}
 	a.encrypt(&options)
+	if err := a.instrument(&options); err != nil {
+		return client.Options{}, err
+	}
 	options.Logger = log.NewStructuredLogger(a.log)
 	options.Identity = "oncehook " + a.process.String()
 	options.ConnectionOptions.DialOptions = append(options.ConnectionOptions.DialOptions,

@@ -30,7 +30,7 @@ const (
 	cachedWorkflows = 1000
 )
 
-// Work runs the dispatcher, the worker and the partition loop until ctx ends,
+// Work runs the dispatcher, the worker, the reconciler and the partition loop until ctx ends,
 // and then returns within eight seconds. ready is called once all of them run;
 // it may be nil. Temporal and PostgreSQL may come later and go away: the outbox
 // waits.
@@ -40,12 +40,21 @@ func (a *App) Work(ctx context.Context, ready func()) error {
 	if err != nil {
 		return fmt.Errorf("open the work database: %w", err)
 	}
+	state := &workerState{}
+	shown, err := a.openOperations(ctx, state.ready(work.Schema))
+	if err != nil {
+		work.Close()
+		return err
+	}
+	defer shown.close()
+	defer a.flushTelemetry(ctx)
 	running, cancel := context.WithCancel(ctx)
 	defer cancel()
+	context.AfterFunc(running, func() { state.stopping.Store(true) })
 	result := make(chan error, 1)
 	go func() {
 		defer cancel()
-		result <- a.work(running, cancel, work, ready)
+		result <- a.work(running, cancel, work, state, ready)
 	}()
 	<-running.Done()
 	select {
@@ -65,11 +74,14 @@ func (a *App) Work(ctx context.Context, ready func()) error {
 }
 
 // work is Work without the bound on its end.
-func (a *App) work(ctx context.Context, cancel context.CancelFunc, work *store.Work, ready func()) error {
+func (a *App) work(ctx context.Context, cancel context.CancelFunc, work *store.Work, state *workerState, ready func()) error {
 	var loops sync.WaitGroup
 	defer loops.Wait()
 	defer cancel()
 
+	if err := errors.Join(a.observeBacklog(work), a.observePools("work", work.Pools)); err != nil {
+		return err
+	}
 	if err := a.waitForSchema(ctx, work); err != nil {
 		return err
 	}
@@ -95,15 +107,25 @@ func (a *App) work(ctx context.Context, cancel context.CancelFunc, work *store.W
 	}
 
 	dispatcher := dispatch.New(dispatch.Config{
-		Store: work, Client: temporal, DataConverter: data, Log: a.log, Metrics: a.metrics, Now: a.now, Local: a.settings.Work.Local, Eager: true,
+		Store: work, Client: temporal, DataConverter: data, Log: a.log, Metrics: a.metrics, Tracer: a.traces.Tracer("oncehook/dispatch"), Now: a.now, Local: a.settings.Work.Local, Eager: true,
 	})
 	a.setWake(dispatcher.Wake)
 	defer a.setWake(nil)
+	reconciler, err := a.reconciler(temporal, data, work)
+	if err != nil {
+		return err
+	}
+	loops.Go(func() { reconciler.Run(ctx) })
 	dispatched := make(chan struct{})
 	go func() {
 		defer close(dispatched)
 		err = dispatcher.Run(ctx)
 	}()
+	health := func(ctx context.Context) error {
+		_, err := temporal.CheckHealth(ctx, &client.CheckHealthRequest{})
+		return err
+	}
+	state.temporal.Store(&health)
 	if ready != nil {
 		ready()
 	}
@@ -148,13 +170,11 @@ func (a *App) newWorker(attempting context.Context, attempts *effect.Attempts, t
 		MaxConcurrentActivityExecutionSize:      slots,
 		WorkerStopTimeout:                       workerStopTimeout,
 		BackgroundActivityContext:               attempting,
-		Interceptors: []interceptor.WorkerInterceptor{a.registry.WorkerInterceptor(work,
+		Interceptors: []interceptor.WorkerInterceptor{a.registry.WorkerInterceptor(work, append(a.effectTelemetry(),
 			effect.WithLog(a.log),
 			effect.WithDataConverter(data),
 			effect.CountIn(attempts),
-			effect.OnAttempt(a.metrics.ActionAttempt),
-			effect.OnEnd(func(ctx context.Context, state oncehook.State) { a.metrics.ReceiptEnd(ctx, string(state)) }),
-		)},
+		)...)},
 		OnFatalError: func(err error) {
 			select {
 			case fatal <- fmt.Errorf("the worker failed: %w", err):

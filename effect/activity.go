@@ -47,6 +47,7 @@ func (a *activityInbound) ExecuteActivity(ctx context.Context, in *interceptor.E
 	if err != nil {
 		return nil, permanent(err)
 	}
+	ctx = a.event(ctx, name, call.Ref)
 	claim, err := a.claim(ctx, request)
 	if err != nil {
 		return nil, a.unclaimed(ctx, name, classifyClaim(err, backoffOf(info, call.Deadline)))

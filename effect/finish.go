@@ -22,6 +22,9 @@ type FinishInput struct {
 	Outcome oncehook.State `json:"outcome"`
 	Cause   string         `json:"cause"`
 	Detail  string         `json:"detail,omitempty"`
+	// CorrelationID and Source are for logs, traces and metrics.
+	CorrelationID string `json:"correlation_id,omitempty"`
+	Source        string `json:"source,omitempty"`
 }
 
 const (
@@ -34,7 +37,7 @@ const (
 // tries until it is written.
 func finish(ctx workflow.Context, ref oncehook.Ref, v verdict) error {
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
-	in := FinishInput{ReceiptID: ref.ReceiptID, RunNo: ref.RunNo, Outcome: v.state, Cause: v.cause, Detail: v.detail}
+	in := FinishInput{ReceiptID: ref.ReceiptID, RunNo: ref.RunNo, Outcome: v.state, Cause: v.cause, Detail: v.detail, CorrelationID: ref.CorrelationID, Source: ref.Source}
 	policy := &temporal.RetryPolicy{InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: time.Minute}
 	summary := "the receipt ends " + string(v.state) + " (" + v.cause + ")"
 	if ref.Local {
@@ -62,6 +65,9 @@ func (a *activityInbound) finish(ctx context.Context, args []any) error {
 	if err != nil {
 		return permanent(fmt.Errorf("receipt id %q: %w", in.ReceiptID, err))
 	}
+	ctx = a.event(ctx, oncehook.ActionFinish, oncehook.Ref{
+		ReceiptID: in.ReceiptID, RunNo: in.RunNo, CorrelationID: in.CorrelationID, Source: in.Source,
+	})
 	found, err := a.work.Finish(ctx, store.Finish{ReceiptID: id, RunNo: in.RunNo, State: in.Outcome, Cause: in.Cause, Detail: in.Detail})
 	if err != nil {
 		return finishFailed(ctx, err)

@@ -43,6 +43,8 @@ func (r *Registry) WorkerInterceptor(work *store.Work, options ...Option) interc
 		data:      converter.GetDefaultDataConverter(),
 		attempted: func(context.Context, string, string) {},
 		ended:     func(context.Context, oncehook.State) {},
+		event:     func(ctx context.Context, _ string, _ oncehook.Ref) context.Context { return ctx },
+		began:     func(string, oncehook.Ref) {},
 	}
 	for _, option := range options {
 		option(w)
@@ -58,6 +60,8 @@ type workerInterceptor struct {
 	data      converter.DataConverter
 	attempted func(ctx context.Context, action, outcome string)
 	ended     func(ctx context.Context, state oncehook.State)
+	event     func(ctx context.Context, action string, ref oncehook.Ref) context.Context
+	began     func(runID string, ref oncehook.Ref)
 	attempts  *Attempts
 }
 
@@ -71,6 +75,6 @@ func (w *workerInterceptor) InterceptActivity(_ context.Context, next intercepto
 func (w *workerInterceptor) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
 	return &workflowInbound{
 		WorkflowInboundInterceptorBase: interceptor.WorkflowInboundInterceptorBase{Next: next},
-		run:                            &run{registry: w.registry, data: w.data, called: map[string]bool{}},
+		run:                            &run{registry: w.registry, data: w.data, began: w.began, called: map[string]bool{}},
 	}
 }

@@ -13,6 +13,7 @@ import (
 type run struct {
 	registry *Registry
 	data     converter.DataConverter
+	began    func(runID string, ref oncehook.Ref)
 	ref      oncehook.Ref
 	// bound says that the run belongs to an event: it takes an oncehook.Ref.
 	bound bool
@@ -41,6 +42,7 @@ func (w *workflowInbound) ExecuteWorkflow(ctx workflow.Context, in *interceptor.
 		return w.Next.ExecuteWorkflow(ctx, in)
 	}
 	w.run.ref, w.run.bound = ref, true
+	w.run.began(workflow.GetInfo(ctx).WorkflowExecution.RunID, ref)
 	result, err := w.Next.ExecuteWorkflow(ctx, in)
 	if workflow.IsContinueAsNewError(err) || workflow.GetInfo(ctx).ParentWorkflowExecution != nil {
 		return result, err // the run goes on, or is a part of another

@@ -122,6 +122,7 @@ func (d *delivery) candidate(key oncehook.Key, e oncehook.Event) (store.Candidat
 		Key: key, ReceiptID: receipt, CorrelationID: correlation, Source: d.source.Name, Event: e,
 		Fingerprints: fingerprints, Workflow: workflow, Retention: d.source.Retention,
 		Principal: d.proof.Principal, CredentialVersion: d.proof.CredentialVersion, Peer: d.peer.String(),
+		Traceparent: d.traceparent(),
 	}, nil
 }
 

@@ -49,6 +49,7 @@ func (d *delivery) answerResults(unit []store.Candidate, accepted []store.Accept
 			continue
 		}
 		d.Metrics.Delivery(d.c.Request().Context(), d.source.Name, string(a.Decision))
+		d.traceDecision(a.Decision, results[n].CorrelationID)
 	}
 	if conflict < 0 {
 		return d.succeed(results)

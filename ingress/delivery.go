@@ -40,6 +40,7 @@ func (s *server) serve(c echo.Context) error {
 	}
 	d := &delivery{server: s, c: c, peer: s.peerOf(c.Request()), id: id, bodyDeadline: time.Now().Add(s.Timeouts.Body)}
 	defer d.releaseBody()
+	defer d.beginSpan()()
 	// From here on, since the server also waits for a body that nobody reads. A
 	// writer without deadlines, as in handler tests, goes without.
 	_ = d.control().SetReadDeadline(d.bodyDeadline)

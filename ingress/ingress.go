@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/labstack/echo/v4"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/oncehook/oncehook"
 	"github.com/oncehook/oncehook/internal/keyring"
@@ -37,7 +38,9 @@ type Config struct {
 	// Log defaults to slog.Default.
 	Log *slog.Logger
 	// Metrics may be nil.
-	Metrics  *metrics.Metrics
+	Metrics *metrics.Metrics
+	// Tracer makes a span of each delivery; nil makes none.
+	Tracer   trace.Tracer
 	Timeouts Timeouts
 	// BodyBudget is how many bytes all bodies in flight may hold, of all sources;
 	// beyond it requests are answered 503. Defaults to 256 MiB.

@@ -85,6 +85,7 @@ func (d *delivery) refuse(r *refused) error {
 		d.Store.Count(d.sourceName(), r.decision, r.cause, d.peer)
 	}
 	d.Metrics.Delivery(d.c.Request().Context(), d.sourceName(), string(r.decision))
+	d.traceDecision(r.decision, d.correlationOf(r))
 	d.refusals.line(d.c.Request().Context(), r, d.logAttrs(r))
 	return d.answerRefusal(r)
 }

@@ -65,5 +65,8 @@ func (p *program) open(roles ...string) (*app.App, error) {
 			return nil, err
 		}
 	}
-	return app.New(app.Config{Settings: c, Log: slog.New(slog.NewJSONHandler(p.stderr, nil))})
+	return app.New(app.Config{
+		Settings: c, Version: version,
+		Log: slog.New(slog.NewJSONHandler(p.stderr, &slog.HandlerOptions{Level: c.Log.Level})),
+	})
 }
