@@ -53,12 +53,12 @@ func TestWhatAnEffectSetsForItsSessionEndsWithIt(t *testing.T) {
 	s := openSpine(t)
 	s.effects(t)
 	role, _ := loginRole(t, s.db, s.url, `INSERT ON public.effects`)
+	_, err := s.db.Exec(t.Context(), `GRANT `+role+` TO test_work`)
+	require.NoError(t, err)
 	// One connection, which every attempt has.
 	o := options(s.url)
 	o.Conns = 3
-	work, err := store.OpenWork(t.Context(), o)
-	require.NoError(t, err)
-	t.Cleanup(work.Close)
+	work := openWork(t, o)
 	look := func(ctx context.Context, tx pgx.Tx) (seen [4]string) {
 		require.NoError(t, tx.QueryRow(ctx, `SELECT current_user::text, current_setting('search_path'), current_setting('lock_timeout'),
 			current_setting('application_name')`).Scan(&seen[0], &seen[1], &seen[2], &seen[3]))

@@ -94,7 +94,7 @@ func TestPartitionsAreMadeOnceByManyAndBlockNobody(t *testing.T) {
 	_, err := reader.Exec(t.Context(), `SELECT count(*) FROM oncehook.audit a, oncehook.payloads p`)
 	require.NoError(t, err)
 
-	later := options(url)
+	later := as(t, store.DatabaseWork, options(url))
 	later.Now = func() time.Time { return time.Now().AddDate(0, 0, 30) }
 	made := make(chan error, 4)
 	for range cap(made) {
@@ -126,10 +126,7 @@ func TestADayWithoutPartitionIsUnavailableAndNothingStands(t *testing.T) {
 	_, err := s.Accept(t.Context(), []store.Candidate{copyOf("event-1"), copyOf("event-2")})
 	require.ErrorIs(t, err, store.ErrUnavailable)
 	require.Zero(t, number(t, db, `SELECT count(*) FROM oncehook.event_keys`))
-	w, err := store.OpenWork(t.Context(), o)
-	require.NoError(t, err)
-	t.Cleanup(w.Close)
-	require.NoError(t, w.PreparePartitions(t.Context()))
+	require.NoError(t, openWork(t, o).PreparePartitions(t.Context()))
 	accept(t, s, copyOf("event-1"))
 }
 
@@ -138,10 +135,7 @@ func TestTheDaysWithPartitionsAreCountedUpToTheFirstGap(t *testing.T) {
 	days := func(ahead int) int64 {
 		t.Helper()
 		o.Now = func() time.Time { return time.Now().AddDate(0, 0, ahead) }
-		w, err := store.OpenWork(t.Context(), o)
-		require.NoError(t, err)
-		defer w.Close()
-		n, err := w.PartitionDays(t.Context())
+		n, err := openWork(t, o).PartitionDays(t.Context())
 		require.NoError(t, err)
 		return n
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -18,6 +20,7 @@ import (
 	"github.com/oncehook/oncehook/internal/devstack/pgtest"
 	"github.com/oncehook/oncehook/internal/keyring"
 	"github.com/oncehook/oncehook/internal/store"
+	"github.com/oncehook/oncehook/internal/store/storetest"
 )
 
 // keys returns the keyring of the databases that database makes.
@@ -41,15 +44,38 @@ func options(url string) store.Options {
 	return store.Options{URL: url, Keyring: keys(), Log: slog.New(slog.DiscardHandler)}
 }
 
-// database returns the URL of a migrated database of the test's own.
+// database returns the URL of a migrated database of the test's own. What opens a
+// store on it does so as the role's own login: every test here is one of its
+// privileges.
 func database(t testing.TB) string {
 	t.Helper()
-	return pgtest.Template(t, "store", func(url string) error { return store.Migrate(context.Background(), options(url)) })
+	url := pgtest.Template(t, "store", func(url string) error {
+		if err := store.Migrate(context.Background(), options(url)); err != nil {
+			return err
+		}
+		return storetest.MakeRoles(context.Background(), options(url))
+	})
+	withRoles.Store(pgtest.DatabaseName(t, url), true)
+	return url
+}
+
+// withRoles holds the names of the databases that database made.
+var withRoles sync.Map
+
+// as makes the superuser of such a database the role's login.
+func as(t testing.TB, role store.DatabaseRole, o store.Options) store.Options {
+	t.Helper()
+	u, err := url.Parse(o.URL)
+	require.NoError(t, err)
+	if _, ok := withRoles.Load(strings.TrimPrefix(u.Path, "/")); ok && u.User.Username() == "postgres" {
+		o.URL = storetest.As(role, o.URL)
+	}
+	return o
 }
 
 func openIngress(t testing.TB, o store.Options) *store.Ingress {
 	t.Helper()
-	s, err := store.OpenIngress(t.Context(), o)
+	s, err := store.OpenIngress(t.Context(), as(t, store.DatabaseIngress, o))
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
 	return s

@@ -12,7 +12,7 @@ import (
 
 func openAdmin(t testing.TB, o store.Options) *store.Admin {
 	t.Helper()
-	s, err := store.OpenAdmin(t.Context(), o)
+	s, err := store.OpenAdmin(t.Context(), as(t, store.DatabaseAdmin, o))
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
 	return s

@@ -16,7 +16,7 @@ import (
 
 func openWork(t testing.TB, o store.Options) *store.Work {
 	t.Helper()
-	w, err := store.OpenWork(t.Context(), o)
+	w, err := store.OpenWork(t.Context(), as(t, store.DatabaseWork, o))
 	require.NoError(t, err)
 	t.Cleanup(w.Close)
 	return w

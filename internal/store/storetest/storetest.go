@@ -6,6 +6,8 @@ import (
 	"context"
 	"io/fs"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -48,7 +50,8 @@ type Store struct {
 }
 
 // Open makes a migrated database, with the business schemas that are given by
-// name. The test's package must call pgtest.Run.
+// name, and opens each role as PostgreSQL's role of that name: what a statement
+// was not granted fails here. The test's package must call pgtest.Run.
 func Open(t testing.TB, schemas map[string]fs.FS) *Store {
 	t.Helper()
 	s := &Store{URL: pgtest.Template(t, "storetest", func(url string) error {
@@ -60,10 +63,10 @@ func Open(t testing.TB, schemas map[string]fs.FS) *Store {
 				return err
 			}
 		}
-		return nil
+		return MakeRoles(context.Background(), Options(url), slices.Collect(maps.Keys(schemas))...)
 	})}
 	var err error
-	s.Ingress, err = store.OpenIngress(t.Context(), Options(s.URL))
+	s.Ingress, err = store.OpenIngress(t.Context(), Options(As(store.DatabaseIngress, s.URL)))
 	require.NoError(t, err)
 	t.Cleanup(s.Ingress.Close)
 	s.Work = OpenWork(t, s.URL)
@@ -73,10 +76,10 @@ func Open(t testing.TB, schemas map[string]fs.FS) *Store {
 	return s
 }
 
-// OpenWork opens another worker's store on a database of Open.
+// OpenWork opens another worker's store on a database of Open, whoever the URL names.
 func OpenWork(t testing.TB, url string) *store.Work {
 	t.Helper()
-	work, err := store.OpenWork(t.Context(), Options(url))
+	work, err := store.OpenWork(t.Context(), Options(As(store.DatabaseWork, url)))
 	require.NoError(t, err)
 	t.Cleanup(work.Close)
 	return work
