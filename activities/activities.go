@@ -3,6 +3,7 @@
 package activities
 
 import (
+	"github.com/oncehook/oncehook/activities/billing"
 	"github.com/oncehook/oncehook/activities/logistics"
 	"github.com/oncehook/oncehook/effect"
 )
@@ -11,6 +12,10 @@ import (
 // of them does not start.
 func Declared() []effect.Declared {
 	return []effect.Declared{
+		billing.NotifyCustomer,
+		billing.PostEntry,
+		billing.ReadInvoice,
+		billing.SettleInvoice,
 		logistics.RecordArrival,
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/oncehook/oncehook/activities"
+	"github.com/oncehook/oncehook/activities/billing"
 	"github.com/oncehook/oncehook/activities/logistics"
 	"github.com/oncehook/oncehook/effect"
 )
@@ -30,7 +32,7 @@ func TestEveryDeclaredActionIsListedAndHasAFunction(t *testing.T) {
 	slices.Sort(listed)
 	require.Equal(t, declarations(t), listed, "activities.Declared() and the sources under activities/ differ")
 
-	_, err := effect.NewRegistry(activities.Declared(), logistics.Bindings())
+	_, err := effect.NewRegistry(activities.Declared(), slices.Concat(logistics.Bindings(), billing.Bindings(http.DefaultClient, effect.Destination{})))
 	require.NoError(t, err)
 }
 

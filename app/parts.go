@@ -2,11 +2,13 @@ package app
 
 import (
 	"io/fs"
+	"slices"
 
 	"go.temporal.io/sdk/worker"
 
 	"github.com/oncehook/oncehook"
 	"github.com/oncehook/oncehook/activities"
+	"github.com/oncehook/oncehook/activities/billing"
 	"github.com/oncehook/oncehook/activities/logistics"
 	"github.com/oncehook/oncehook/effect"
 	"github.com/oncehook/oncehook/providers"
@@ -42,7 +44,9 @@ func Standard() Parts {
 		Routes:    workflows.Catalog(),
 		Workflows: workflows.Register,
 		Actions:   activities.Declared(),
-		Bindings:  func(Outside) []effect.Binding { return logistics.Bindings() },
-		Schemas:   []Schema{{Name: "logistics", Migrations: logistics.Migrations}},
+		Bindings: func(o Outside) []effect.Binding {
+			return slices.Concat(logistics.Bindings(), billing.Bindings(o.Client, o.Destination(billing.NoticeDestination)))
+		},
+		Schemas: []Schema{{Name: logistics.Schema, Migrations: logistics.Migrations}, {Name: billing.Schema, Migrations: billing.Migrations}},
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/oncehook/oncehook"
-	"github.com/oncehook/oncehook/activities"
 	"github.com/oncehook/oncehook/activities/logistics"
 	"github.com/oncehook/oncehook/effect"
 	"github.com/oncehook/oncehook/internal/store/storetest"
@@ -34,7 +33,7 @@ func record(t testing.TB, s *storetest.Store, ref oncehook.Ref) (logistics.Recor
 	suite.SetDisableRegistrationAliasing(true)
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetTestTimeout(time.Minute)
-	registry, err := effect.NewRegistry(activities.Declared(), logistics.Bindings())
+	registry, err := effect.NewRegistry([]effect.Declared{logistics.RecordArrival}, logistics.Bindings())
 	require.NoError(t, err)
 	env.SetWorkerOptions(effect.WorkerOptions(worker.Options{
 		Interceptors:             []interceptor.WorkerInterceptor{registry.WorkerInterceptor(s.Work, effect.WithLog(slog.New(slog.DiscardHandler)))},
