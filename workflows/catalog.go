@@ -24,6 +24,9 @@ type entry struct {
 func catalog() []entry {
 	return []entry{
 		{provider: "bearer", eventType: "shipment.depot_arrival", name: "ShipmentDepotArrival", workflow: ShipmentDepotArrival},
+		{provider: "stripe", eventType: "invoice.paid", name: "InvoicePaid", workflow: InvoicePaid},
+		// A thin event holds no invoice: its run says so, instead of leaving the payment unnoticed.
+		{provider: "stripe", eventType: "v1.invoice.paid", name: "InvoicePaid", workflow: InvoicePaid},
 	}
 }
 

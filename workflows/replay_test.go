@@ -2,8 +2,10 @@ package workflows_test
 
 import (
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +20,7 @@ import (
 
 	"github.com/oncehook/oncehook"
 	"github.com/oncehook/oncehook/activities"
+	"github.com/oncehook/oncehook/activities/billing"
 	"github.com/oncehook/oncehook/activities/logistics"
 	"github.com/oncehook/oncehook/effect"
 	"github.com/oncehook/oncehook/workflows"
@@ -25,7 +28,7 @@ import (
 
 func registry(t testing.TB) *effect.Registry {
 	t.Helper()
-	r, err := effect.NewRegistry(activities.Declared(), logistics.Bindings())
+	r, err := effect.NewRegistry(activities.Declared(), slices.Concat(logistics.Bindings(), billing.Bindings(http.DefaultClient, effect.Destination{})))
 	require.NoError(t, err)
 	return r
 }
