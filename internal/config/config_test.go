@@ -27,7 +27,7 @@ const full = `version: 1
 database: {url: {file: secrets/db}}
 temporal: {config_file: temporal.toml, profile: default, address: "", namespace: "", ui_url: ""}
 keys: {identity: {file: secrets/identity}, keyset: {file: secrets/keyset.json}}
-ingress: {addr: "127.0.0.1:8080", public_url: "https://hooks.example.test/", trusted_proxies: [10.0.0.0/8, "::1"]}
+ingress: {addr: "127.0.0.1:8080", public_url: "https://hooks.example.test/", trusted_proxies: [10.0.0.0/8, "::1"], drain: 5s}
 admin: {addr: "127.0.0.1:8081", url: "", token: {env: ADMIN_TOKEN}}
 work: {local: true, local_slots: 2}
 sources:
@@ -91,6 +91,7 @@ func TestAFullFileIsReadAsWritten(t *testing.T) {
 	require.Equal(t, filepath.Join(filepath.Dir(path), "temporal.toml"), c.Temporal.ConfigFile)
 	require.Equal(t, "https://hooks.example.test", c.Ingress.PublicURL)
 	require.Equal(t, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")}, c.Ingress.TrustedProxies)
+	require.Equal(t, 5*time.Second, c.Ingress.Drain)
 	require.Equal(t, config.Work{Local: true, LocalSlots: 2}, c.Work)
 	require.Equal(t, []config.Source{{
 		Name: "logistics", Provider: "bearer",

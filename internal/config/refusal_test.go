@@ -54,6 +54,8 @@ func TestEveryMistakeNamesItsLineAndWhatToDo(t *testing.T) {
 		"bad rate":                   {edit{"rate: 200", "rate: .inf"}, "limits.rate must be a number"},
 		"burst without rate":         {edit{"rate: 200, ", ""}, "limits.burst has no meaning without rate"},
 		"bad proxy":                  {edit{"10.0.0.0/8", "10.0.0.0/88"}, ":5: ingress.trusted_proxies[0] must be a network"},
+		"bad drain":                  {edit{"drain: 5s", "drain: 5"}, ":5: ingress.drain must be a time from 0s to 10m0s, such as 5s"},
+		"long drain":                 {edit{"drain: 5s", "drain: 11m"}, ":5: ingress.drain must be a time"},
 		"bad address":                {edit{`"127.0.0.1:8080"`, "localhost"}, ":5: ingress.addr must be host:port"},
 		"bad URL":                    {edit{"https://hooks.example.test/", "ftp://x"}, ":5: ingress.public_url must be an http or https URL"},
 		"bad bool":                   {edit{"local: true", "local: yes"}, ":7: work.local must be true or false"},
