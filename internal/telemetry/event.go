@@ -4,13 +4,17 @@
 // It knows nothing of Temporal, so that the ingress can use it.
 package telemetry
 
-import "context"
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+)
 
 // Event names the event that is being worked on. Each part may be "".
 type Event struct {
 	CorrelationID string
 	ReceiptID     string
-	Source        string
 }
 
 type eventKey struct{}
@@ -24,4 +28,14 @@ func WithEvent(ctx context.Context, e Event) context.Context {
 func EventOf(ctx context.Context) Event {
 	e, _ := ctx.Value(eventKey{}).(Event)
 	return e
+}
+
+// Age is how long ago the receipt was made, which its id (UUIDv7) says to the
+// millisecond; false for another text.
+func Age(receiptID string) (time.Duration, bool) {
+	id, err := uuid.Parse(receiptID)
+	if err != nil || id.Version() != 7 {
+		return 0, false
+	}
+	return max(0, time.Since(time.Unix(id.Time().UnixTime()))), true
 }

@@ -23,7 +23,7 @@ func line(t *testing.T, runs *telemetry.Runs, say func(*slog.Logger)) map[string
 	return fields
 }
 
-var event = telemetry.Event{CorrelationID: "c-1", ReceiptID: "r-1", Source: "logistics"}
+var event = telemetry.Event{CorrelationID: "c-1", ReceiptID: "r-1"}
 
 func TestALineNamesTheEventAndTheTraceOfItsContext(t *testing.T) {
 	span := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}})
