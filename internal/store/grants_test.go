@@ -3,22 +3,20 @@ package store_test
 import (
 	"context"
 	"net/url"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"github.com/oncehook/oncehook"
 	"github.com/oncehook/oncehook/internal/devstack/pgtest"
 	"github.com/oncehook/oncehook/internal/store"
+	"github.com/oncehook/oncehook/internal/store/storetest"
 )
-
-// ingressGrants is all that the ingress's role needs beside USAGE on the schema.
-var ingressGrants = []string{
-	"schema_v1", "accept_v1", "own_keys_v1", "known_keys_v1", "tenant_key_v1", "offer_tenant_key_v1",
-	"reject_v1", "record_v1", "count_v1", "report_keys_v1",
-}
 
 // loginRole makes a role that may do what the grants say, and returns the URL with which it connects.
 func loginRole(t *testing.T, db *pgxpool.Pool, databaseURL string, grants ...string) (name, roleURL string) {
@@ -40,45 +38,128 @@ func loginRole(t *testing.T, db *pgxpool.Pool, databaseURL string, grants ...str
 	return name, u.String()
 }
 
-func TestTheIngressRunsAsARoleThatMayOnlyCallItsFunctions(t *testing.T) {
-	owner := database(t)
-	db := connect(t, owner)
-	grants := []string{`USAGE ON SCHEMA oncehook`}
-	for _, function := range ingressGrants {
-		grants = append(grants, `EXECUTE ON FUNCTION oncehook.`+function)
-	}
-	name, roleURL := loginRole(t, db, owner, grants...)
-	s := openIngress(t, options(roleURL))
-	require.NoError(t, s.Schema(t.Context()))
-	first := copyOf("event-1")
-	require.Equal(t, []oncehook.Decision{oncehook.Accepted, oncehook.Duplicate, oncehook.Conflict},
-		decisions(accept(t, s, first, copyOf("event-1"), copyOf("event-1", content("other")))))
-	require.NoError(t, s.Reject(t.Context(), store.Rejection{ID: uuid.New(), Source: "logistics", Refusal: oncehook.Refusal{Code: oncehook.CodeMalformedJSON}, Body: []byte("x")}))
-	require.NoError(t, s.Record(t.Context(), store.DecisionRecord{Decision: oncehook.RateLimited, Source: "logistics"}))
-	known, err := s.Known(t.Context(), []oncehook.Key{first.Key, copyOf("event-2").Key})
+// names lists what the query yields.
+func names(t testing.TB, db *pgxpool.Pool, query string, args ...any) []string {
+	t.Helper()
+	rows, err := db.Query(t.Context(), query, args...)
 	require.NoError(t, err)
-	require.Equal(t, []bool{true, false}, known)
-	s.Count("logistics", oncehook.Unauthenticated, "wrong_secret", addr("192.0.2.1"))
-	s.Close()
-	require.Equal(t, 1, number(t, db, `SELECT sum(count) FROM oncehook.audit_sums`))
-	require.Equal(t, 1, number(t, db, `SELECT count(*) FROM oncehook.receipts`))
+	list, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	return list
+}
 
-	// And nothing else: neither a table, nor another function.
-	as := connect(t, roleURL)
-	for _, statement := range []string{
-		`SELECT FROM oncehook.receipts`, `SELECT FROM oncehook.schema_versions`, `SELECT FROM oncehook.tenant_keys`,
-		`INSERT INTO oncehook.audit (at, kind) VALUES (now(), 'delivery')`, `DELETE FROM oncehook.event_keys`,
-		`SELECT oncehook.prepare_partitions_v1(current_date, 1)`, `SELECT oncehook.data_key_v1(1)`, `CREATE TABLE oncehook.mine ()`,
-	} {
-		_, err := as.Exec(t.Context(), statement)
-		requireCode(t, err, "42501")
+const (
+	everyTable    = `SELECT relname::text FROM pg_class WHERE relnamespace = 'oncehook'::regnamespace AND relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT relispartition`
+	everyFunction = `SELECT DISTINCT proname::text FROM pg_proc WHERE pronamespace = 'oncehook'::regnamespace`
+)
+
+func TestEveryTableAndFunctionHasADecision(t *testing.T) {
+	t.Parallel()
+	db := connect(t, database(t))
+	for _, c := range []struct {
+		query    string
+		declared map[store.DatabaseRole]map[string][]string
+	}{{everyTable, store.DeclaredTables()}, {everyFunction, store.DeclaredFunctions()}} {
+		there := names(t, db, c.query)
+		for name := range c.declared[store.DatabaseWork] {
+			require.Contains(t, there, name, "grants_table.go declares what is not there")
+		}
+		undecided := slices.DeleteFunc(there, func(name string) bool { _, ok := c.declared[store.DatabaseWork][name]; return ok })
+		require.Empty(t, undecided, "grants_table.go must say what the roles may do with it, even if that is nothing")
 	}
-	require.Zero(t, number(t, db, `
-		SELECT count(*) FROM pg_class c, unnest('{SELECT,INSERT,UPDATE,DELETE,TRUNCATE,REFERENCES,TRIGGER}'::text[]) privilege
-		WHERE c.relnamespace = 'oncehook'::regnamespace AND c.relkind IN ('r', 'p') AND has_table_privilege($1, c.oid, privilege)`, name))
-	require.Zero(t, number(t, db, `
-		SELECT count(*) FROM pg_proc p WHERE p.pronamespace = 'oncehook'::regnamespace
-		AND has_function_privilege($1, p.oid, 'EXECUTE') <> (p.proname = ANY ($2))`, name, ingressGrants))
+}
+
+// attempt is a statement that shows one privilege; EXPLAIN checks it and runs nothing.
+type attempt struct{ statement, privilege string }
+
+func attempts(table string, columns []string) []attempt {
+	list := []attempt{
+		{"EXPLAIN DELETE FROM oncehook." + table, "DELETE"}, {"TRUNCATE oncehook." + table, "TRUNCATE"},
+		{"CREATE TRIGGER mine BEFORE INSERT ON oncehook." + table + " EXECUTE FUNCTION oncehook.refuse_change()", "TRIGGER"},
+		{"ALTER TABLE oncehook." + table + " SET (autovacuum_enabled = off)", "OWNER"}, {"DROP TABLE oncehook." + table, "OWNER"},
+	}
+	for _, column := range columns {
+		list = append(list,
+			attempt{"EXPLAIN SELECT " + column + " FROM oncehook." + table, "SELECT " + column},
+			attempt{"EXPLAIN INSERT INTO oncehook." + table + " (" + column + ") VALUES (DEFAULT)", "INSERT " + column},
+			attempt{"EXPLAIN UPDATE oncehook." + table + " SET " + column + " = DEFAULT", "UPDATE " + column})
+	}
+	return list
+}
+
+// declares reports whether grants, such as "UPDATE (a, b)", hold a privilege, such as "UPDATE a".
+func declares(grants []string, privilege string) bool {
+	word, column, _ := strings.Cut(privilege, " ")
+	return slices.ContainsFunc(grants, func(grant string) bool {
+		has, columns, some := strings.Cut(grant, " (")
+		return has == word && (!some || slices.Contains(strings.Split(strings.TrimSuffix(columns, ")"), ", "), column))
+	})
+}
+
+func TestEachRoleMayDoWhatIsDeclaredAndNothingElse(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	db := connect(t, url)
+	tables := names(t, db, everyTable)
+	for _, role := range store.DatabaseRoles() {
+		t.Run(string(role), func(t *testing.T) {
+			t.Parallel()
+			me := connect(t, storetest.As(role, url))
+			for _, table := range tables {
+				columns := names(t, db, `SELECT attname::text FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped`, "oncehook."+table)
+				for _, a := range attempts(table, columns) {
+					_, err := me.Exec(t.Context(), a.statement)
+					if declares(store.DeclaredTables()[role][table], a.privilege) {
+						require.NoError(t, err, a.statement)
+					} else {
+						requireCode(t, err, "42501")
+					}
+				}
+			}
+			for function, grants := range store.DeclaredFunctions()[role] {
+				require.Equal(t, len(grants) > 0, 0 < number(t, me, `
+					SELECT count(*) FROM pg_proc WHERE pronamespace = 'oncehook'::regnamespace AND proname = $1 AND has_function_privilege(oid, 'EXECUTE')`, function), function)
+			}
+			for _, statement := range []string{
+				`CREATE TABLE oncehook.mine ()`, `CREATE FUNCTION oncehook.mine() RETURNS int RETURN 1`, `DROP SCHEMA oncehook CASCADE`,
+				`SELECT FROM oncehook.audit_` + time.Now().UTC().Format("20060102"), `SELECT FROM oncehook.payloads_c2`,
+				`CREATE ROLE mine`, `SET ROLE test_` + string(store.DatabaseRoles()[(slices.Index(store.DatabaseRoles(), role)+1)%3]),
+			} {
+				_, err := me.Exec(t.Context(), statement)
+				requireCode(t, err, "42501")
+			}
+		})
+	}
+}
+
+func TestNobodyChangesEvidence(t *testing.T) {
+	t.Parallel()
+	for role, tables := range store.DeclaredTables() {
+		for _, table := range []string{"audit", "audit_sums", "event_keys", "receipt_history"} {
+			for _, grant := range tables[table] {
+				require.Regexp(t, `^(SELECT|INSERT)\b`, grant, "%s on %s", role, table)
+			}
+		}
+	}
+}
+
+func TestARoleReachesNewPartitionsThroughTheirParents(t *testing.T) {
+	t.Parallel()
+	s := openSpine(t)
+	later := as(t, store.DatabaseWork, options(s.url))
+	later.Now = func() time.Time { return time.Now().AddDate(0, 0, 30) }
+	require.NoError(t, openWork(t, later).PreparePartitions(t.Context()))
+	event := s.queued(t, "event-1")
+	in := as(t, store.DatabaseIngress, options(s.url))
+	in.Now = later.Now
+	far := copyOf("event-2")
+	accept(t, openIngress(t, in), far)
+	for _, receipt := range []uuid.UUID{event.ReceiptID, far.ReceiptID} {
+		stored, err := s.work.Event(t.Context(), receipt)
+		require.NoError(t, err)
+		require.NotEmpty(t, stored.Body)
+		require.Equal(t, "sender", stored.Principal, "from the audit")
+	}
 }
 
 func TestARoleWithoutGrantsIsNotReadyAndGoesOnOnceItHasThem(t *testing.T) {
