@@ -15,7 +15,6 @@ const (
 	nameStarts     = "oncehook.starts"
 	nameAttempts   = "oncehook.action_attempts"
 	nameEnds       = "oncehook.receipt_ends"
-	nameRepairs    = "oncehook.repairs"
 	nameUnread     = "oncehook.gauge_failures"
 )
 
@@ -24,7 +23,6 @@ type counters struct {
 	starts     metric.Int64Counter
 	attempts   metric.Int64Counter
 	ends       metric.Int64Counter
-	repairs    metric.Int64Counter
 	unread     metric.Int64Counter
 }
 
@@ -38,7 +36,6 @@ func newCounters(meter metric.Meter) (counters, error) {
 		{nameStarts, "Workflow starts by result.", &c.starts},
 		{nameAttempts, "Attempts of side effects by action and result.", &c.attempts},
 		{nameEnds, "Ended runs by final state.", &c.ends},
-		{nameRepairs, "What the reconciler found and repaired, by what it did.", &c.repairs},
 		{nameUnread, "Gauges that could not be read at a scrape.", &c.unread},
 	} {
 		var err error
@@ -75,12 +72,5 @@ func (m *Metrics) ActionAttempt(ctx context.Context, action, result string) {
 func (m *Metrics) ReceiptEnd(ctx context.Context, state string) {
 	if m != nil {
 		m.ends.Add(ctx, 1, metric.WithAttributes(m.words.label("state", state)))
-	}
-}
-
-// Repair counts one thing that the reconciler found and repaired.
-func (m *Metrics) Repair(ctx context.Context, repair string) {
-	if m != nil {
-		m.repairs.Add(ctx, 1, metric.WithAttributes(m.words.label("repair", repair)))
 	}
 }

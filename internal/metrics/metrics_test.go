@@ -40,7 +40,13 @@ func everything(t *testing.T) *metrics.Metrics {
 	m.ActionSeconds(ctx, "logistics.record_arrival", "done", 0.01)
 	m.ReceiptEnd(ctx, "succeeded")
 	m.EventSeconds(ctx, "logistics", "succeeded", 0.1)
-	m.Repair(ctx, "terminated")
+	sweeps, err := m.Reconcile()
+	require.NoError(t, err)
+	sweeps.Sweep(ctx, "whole")
+	sweeps.Found(ctx, "closed")
+	sweeps.Repaired(ctx, "closed", "dead_lettered")
+	sweeps.Failed(ctx, "closed")
+	require.NoError(t, m.ObserveLastSweep(func(context.Context) (float64, bool, error) { return 12, true, nil }))
 	require.NoError(t, m.Build("v1.2.3"))
 	require.NoError(t, m.ObserveBacklog(func(context.Context) (metrics.Backlog, error) {
 		return metrics.Backlog{
@@ -70,7 +76,11 @@ func TestMetricNamesAreTheContract(t *testing.T) {
 		`oncehook_action_seconds_count{action="logistics.record_arrival",result="done"} 1`,
 		`oncehook_receipt_ends_total{state="succeeded"} 1`,
 		`oncehook_event_seconds_count{source="logistics",state="succeeded"} 1`,
-		`oncehook_repairs_total{repair="terminated"} 1`,
+		`oncehook_reconcile_sweeps_total{result="whole"} 1`,
+		`oncehook_reconcile_found_total{kind="closed"} 1`,
+		`oncehook_reconcile_repaired_total{how="dead_lettered",kind="closed"} 1`,
+		`oncehook_reconcile_failures_total{kind="closed"} 1`,
+		`oncehook_reconcile_last_sweep_seconds 12`,
 		`oncehook_build_info{version="v1.2.3"} 1`,
 		`oncehook_outbox_oldest_seconds 1.5`,
 		`oncehook_outbox_pending_rows 2`,
@@ -201,7 +211,6 @@ func TestNilMetricsAreUsable(t *testing.T) {
 	m.ActionSeconds(ctx, "logistics.record_arrival", "done", 1)
 	m.ReceiptEnd(ctx, "succeeded")
 	m.EventSeconds(ctx, "logistics", "succeeded", 1)
-	m.Repair(ctx, "terminated")
 	require.NoError(t, m.Build("v1"))
 	require.NoError(t, m.ObserveBacklog(nil))
 	require.NoError(t, m.ObserveAcceptQueue(nil))
