@@ -55,7 +55,7 @@ func (d *delivery) answerResults(unit []store.Candidate, accepted []store.Accept
 		return d.succeed(results)
 	}
 	refusal := &refused{
-		decision: oncehook.Conflict, evidence: inUnit, correlation: results[conflict].CorrelationID,
+		decision: oncehook.Conflict, evidence: inUnit, correlation: results[conflict].CorrelationID, receipt: results[conflict].ReceiptID,
 		Refusal: oncehook.Refusal{Code: oncehook.CodeEventConflict, Field: "id", Detail: "an event with this id was received before with other business fields; this copy is kept as evidence and not applied"},
 	}
 	if len(results) > 1 {
@@ -92,6 +92,9 @@ func (d *delivery) answerRefusal(r *refused) error {
 	p, ok := d.replier()
 	if ok && (r.evidence == withBody || r.evidence == inRow || r.evidence == inUnit) {
 		return d.write(p.Reply([]oncehook.Result{{Outcome: r.decision, CorrelationID: d.correlationOf(r), Refusal: &r.Refusal}}))
+	}
+	if d.acknowledges(r) {
+		return d.acknowledge(r)
 	}
 	status := r.Code.Status()
 	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {

@@ -86,7 +86,11 @@ const AllTypes = "*"
 
 // recognizes reports whether the source takes events of the type.
 func (s *Source) recognizes(eventType string) bool {
-	return slices.Contains(s.Types, eventType) || len(s.Types) == 1 && s.Types[0] == AllTypes
+	if slices.Contains(s.Types, eventType) || len(s.Types) == 1 && s.Types[0] == AllTypes {
+		return true
+	}
+	p, ok := s.Provider.(oncehook.TypeRecognizer)
+	return ok && p.RecognizesType(eventType)
 }
 
 // server is the ingress's handler and what its requests share.

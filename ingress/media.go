@@ -9,13 +9,6 @@ import (
 	"github.com/oncehook/oncehook"
 )
 
-// contentTyper is implemented by providers that take other media types than JSON.
-type contentTyper interface {
-	// TakesContentType reports whether a media type, in lower case and without
-	// parameters, is the provider's.
-	TakesContentType(mediaType string) bool
-}
-
 func isJSON(mediaType string) bool {
 	kind, subtype, ok := strings.Cut(mediaType, "/")
 	return ok && kind != "" && (mediaType == "application/json" || strings.HasSuffix(subtype, "+json"))
@@ -33,7 +26,7 @@ func (d *delivery) checkHeader() *refused {
 		}
 	}
 	takes := isJSON
-	if p, ok := d.source.Provider.(contentTyper); ok {
+	if p, ok := d.source.Provider.(oncehook.ContentTyper); ok {
 		takes = p.TakesContentType
 	}
 	values := header.Values(echo.HeaderContentType)

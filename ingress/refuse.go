@@ -39,6 +39,8 @@ type refused struct {
 	err error
 	// results are those of a unit of several events in which one conflicts.
 	results []result
+	// receipt is the first copy's, where a copy conflicts with it.
+	receipt string
 	// correlation replaces the delivery's own id in the answer.
 	correlation string
 	// reply is a literal answer: then nothing is refused.
