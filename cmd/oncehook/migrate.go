@@ -11,6 +11,9 @@ import (
 type migrateCommand struct {
 	Up     migrateUpCommand     `cmd:"" help:"Apply what is missing, prepare partitions, make the first admin."`
 	Status migrateStatusCommand `cmd:"" help:"List the migrations; exit 1 while some are missing."`
+
+	Retention migrateRetentionCommand `cmd:"" help:"Show what is past its retention; delete it with --apply."`
+	Roles  migrateRolesCommand  `cmd:"" help:"Make a database role for each process role, and give it what it needs."`
 }
 
 type migrateUpCommand struct{}
