@@ -24,20 +24,27 @@ import (
 // envRole makes a re-execution of the test binary run a role instead of tests.
 const envRole = "ONCEHOOK_TEST_ROLE"
 
+// envOnly restricts a serve process to one listener.
+const envOnly = "ONCEHOOK_TEST_ONLY"
+
 // Roles of a child process.
 const (
-	roleServe = "serve"
-	roleWork  = "work"
+	roleServe     = "serve"
+	roleWork      = "work"
+	roleRetention = "retention"
 )
 
 // Main is the body of TestMain: it runs the tests, or the role that a test
 // asked this process for.
-func Main(m *testing.M) int {
+func Main(m *testing.M) int { return MainWith(m, Parts) }
+
+// MainWith is Main for tests whose roles have parts of their own.
+func MainWith(m *testing.M, parts func() app.Parts) int {
 	role := os.Getenv(envRole)
 	if role == "" {
 		return pgtest.Run(m)
 	}
-	if err := runRole(role); err != nil {
+	if err := runRole(role, parts()); err != nil {
 		fmt.Fprintln(os.Stderr, "role "+role+":", err)
 		return 1
 	}
@@ -50,7 +57,7 @@ type readiness struct {
 	AdminURL   string `json:"admin_url"`
 }
 
-func runRole(role string) error {
+func runRole(role string, parts app.Parts) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	go func() {
@@ -62,8 +69,11 @@ func runRole(role string) error {
 	if err != nil {
 		return err
 	}
-	parts := Parts()
-	a, err := app.New(app.Config{Settings: settings, Parts: &parts, Log: slog.New(slog.NewJSONHandler(os.Stderr, nil))})
+	now, err := clock()
+	if err != nil {
+		return err
+	}
+	a, err := app.New(app.Config{Settings: settings, Parts: &parts, Now: now, Log: slog.New(slog.NewJSONHandler(os.Stderr, nil))})
 	if err != nil {
 		return err
 	}
@@ -71,13 +81,17 @@ func runRole(role string) error {
 	case roleWork:
 		return a.Work(ctx, func() { announce(readiness{}) })
 	case roleServe:
-		s, err := a.StartServe(ctx, "")
+		s, err := a.StartServe(ctx, os.Getenv(envOnly))
 		if err != nil {
 			return err
 		}
 		announce(readiness{IngressURL: s.IngressURL(), AdminURL: s.AdminURL()})
 		<-ctx.Done()
 		return s.Stop(context.WithoutCancel(ctx))
+	case roleRetention:
+		announce(readiness{})
+		_, err := a.Retain(ctx, true)
+		return err
 	default:
 		return fmt.Errorf("there is no such role")
 	}
