@@ -13,7 +13,7 @@ type migrateCommand struct {
 	Status migrateStatusCommand `cmd:"" help:"List the migrations; exit 1 while some are missing."`
 
 	Retention migrateRetentionCommand `cmd:"" help:"Show what is past its retention; delete it with --apply."`
-	Roles  migrateRolesCommand  `cmd:"" help:"Make a database role for each process role, and give it what it needs."`
+	Roles     migrateRolesCommand     `cmd:"" help:"Make a database role for each process role, and give it what it needs."`
 }
 
 type migrateUpCommand struct{}
