@@ -33,9 +33,6 @@ type Config struct {
 	Now func() time.Time
 	// Log defaults to JSON on standard error.
 	Log *slog.Logger
-	// Drain is how long /readyz fails before the listeners close, so that a
-	// balancer notices. Defaults to zero.
-	Drain time.Duration
 	// Version of the program, for telemetry. Defaults to "development".
 	Version string
 }
@@ -49,7 +46,6 @@ type App struct {
 	metrics  *metrics.Metrics
 	now      func() time.Time
 	log      *slog.Logger
-	drain    time.Duration
 	process  uuid.UUID
 	traces   *telemetry.Traces
 	runs     *telemetry.Runs
@@ -91,7 +87,7 @@ func New(c Config) (*App, error) {
 	}
 	a := &App{
 		settings: c.Settings, parts: c.Parts, keys: keys, metrics: m,
-		now: c.Now, log: c.Log, drain: c.Drain, process: process,
+		now: c.Now, log: c.Log, process: process,
 	}
 	if err := a.startTelemetry(c.Version); err != nil {
 		return nil, err

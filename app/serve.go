@@ -45,7 +45,7 @@ type Server struct {
 	app      *App
 	ingress  *listening
 	admin    *listening
-	stores   []openStore
+	stores   map[string]openStore // by role
 	shown    *operations
 	group    *errgroup.Group
 	stopping atomic.Bool
@@ -55,6 +55,7 @@ type Server struct {
 }
 
 type openStore interface {
+	answering
 	Schema(ctx context.Context) error
 	Shutdown(ctx context.Context) error
 }
@@ -76,7 +77,7 @@ func (l *listening) url() string {
 func (a *App) Serve(ctx context.Context, only string) error {
 	s, err := a.StartServe(ctx, only)
 	if err != nil {
-		return err
+		return ended(ctx, err)
 	}
 	failed := make(chan struct{})
 	go func() {
@@ -87,7 +88,7 @@ func (a *App) Serve(ctx context.Context, only string) error {
 	case <-failed:
 	case <-ctx.Done():
 	}
-	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.drain+stopTimeout)
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.settings.Ingress.Drain+stopTimeout)
 	defer cancel()
 	return s.Stop(stop)
 }
@@ -95,7 +96,7 @@ func (a *App) Serve(ctx context.Context, only string) error {
 // StartServe returns once the listeners accept connections. PostgreSQL need not
 // be there: deliveries are then answered 503 and forgeries 401.
 func (a *App) StartServe(ctx context.Context, only string) (*Server, error) {
-	s := &Server{app: a, group: &errgroup.Group{}}
+	s := &Server{app: a, group: &errgroup.Group{}, stores: map[string]openStore{}}
 	s.watching, s.unwatch = context.WithCancel(context.WithoutCancel(ctx))
 	err := s.open(ctx, only)
 	if err != nil {
@@ -113,8 +114,12 @@ func (a *App) StartServe(ctx context.Context, only string) (*Server, error) {
 			return nil
 		})
 	}
-	for _, opened := range s.stores {
+	for role, opened := range s.stores {
 		s.run(func() error { return a.refuseForeign(s.watching, opened) })
+		s.run(func() error {
+			a.watchDatabase(s.watching, role, opened)
+			return nil
+		})
 	}
 	return s, nil
 }
@@ -142,7 +147,7 @@ func (s *Server) open(ctx context.Context, only string) error {
 		if in, err = store.OpenIngress(ctx, s.app.storeOptions("ingress", ingressConns)); err != nil {
 			return fmt.Errorf("open the ingress's database: %w", err)
 		}
-		s.stores = append(s.stores, in)
+		s.stores[OnlyIngress] = in
 		in.OnAccepted(s.app.accepted)
 		handler, err := s.app.ingressHandler(in)
 		if err != nil {
@@ -154,7 +159,7 @@ func (s *Server) open(ctx context.Context, only string) error {
 		guard := ingress.HeaderGuard{OnAnswer: func(peer net.Addr, code oncehook.Code) {
 			in.Count("", oncehook.Unauthenticated, string(code), addrOf(peer))
 		}}
-		if s.ingress, err = listen(ctx, s.app.settings.Ingress.Addr, s.withHealth(handler, s.readyFunc(in.Schema)), &guard); err != nil {
+		if s.ingress, err = listen(ctx, s.app.settings.Ingress.Addr, s.whileDraining(s.withHealth(handler, s.readyFunc(in.Schema))), &guard); err != nil {
 			return err
 		}
 		s.app.log.InfoContext(ctx, "ingress listens", "url", s.ingress.url())
@@ -169,12 +174,12 @@ func (s *Server) open(ctx context.Context, only string) error {
 		if err != nil {
 			return fmt.Errorf("open the admin's database: %w", err)
 		}
-		s.stores = append(s.stores, ad)
+		s.stores[OnlyAdmin] = ad
 		if err := errors.Join(s.app.observeBacklog(ad), s.app.observePools("admin", ad.Pools)); err != nil {
 			return err
 		}
 		ready := s.readyFunc(ad.Schema)
-		if s.admin, err = listen(ctx, s.app.settings.Admin.Addr, s.app.adminHandler(ad, ready), nil); err != nil {
+		if s.admin, err = listen(ctx, s.app.settings.Admin.Addr, s.whileDraining(s.app.adminHandler(ad, ready)), nil); err != nil {
 			return err
 		}
 		s.app.log.InfoContext(ctx, "admin listens", "url", s.admin.url())
@@ -249,16 +254,17 @@ func (s *Server) AdminURL() string { return s.admin.url() }
 // database of an installation with another identity key is one.
 func (s *Server) Wait() error { return s.group.Wait() }
 
-// Stop makes /readyz fail, waits the drain period, finishes the requests in
-// flight and closes the pools. After the drain it takes a few seconds at most,
+// Stop makes /readyz fail, goes on serving for the ingress's drain period, during
+// which each answer ends its connection, then takes no more connections, finishes
+// the requests in flight and closes the pools. After the drain it takes a few seconds at most,
 // fewer when ctx ends: slow senders are cut off, and what PostgreSQL does not
 // answer is abandoned. Both are logged and are no error, since nothing that was
 // answered is lost by them.
 func (s *Server) Stop(ctx context.Context) error {
 	s.stopping.Store(true)
-	if s.app.drain > 0 {
+	if s.ingress != nil && s.app.settings.Ingress.Drain > 0 {
 		select {
-		case <-time.After(s.app.drain):
+		case <-time.After(s.app.settings.Ingress.Drain):
 		case <-s.watching.Done(): // it has failed, so that nobody is served
 		case <-ctx.Done():
 		}

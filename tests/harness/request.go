@@ -24,6 +24,8 @@ type Answer struct {
 	ReceiptID     string
 	CorrelationID string
 	Code          string
+	// Close says that the answer ended its connection.
+	Close bool
 	// Err is a connection that broke before an answer.
 	Err error
 }
@@ -51,7 +53,10 @@ func (p *Process) Post(source, token, body string) Answer {
 }
 
 // Deliver posts a body. It never fails a test, so that goroutines may call it.
-func Deliver(url, token, body string) Answer {
+func Deliver(url, token, body string) Answer { return DeliverBy(sender, url, token, body) }
+
+// DeliverBy is Deliver over a client, and thus connections, of one's own.
+func DeliverBy(client *http.Client, url, token, body string) Answer {
 	request, err := http.NewRequestWithContext(context.Background(), http.MethodPost, url, bytes.NewReader([]byte(body)))
 	if err != nil {
 		return Answer{Err: err}
@@ -60,12 +65,14 @@ func Deliver(url, token, body string) Answer {
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
-	return Do(request)
+	return do(client, request)
 }
 
 // Do sends a request and reads its answer.
-func Do(request *http.Request) Answer {
-	response, err := sender.Do(request)
+func Do(request *http.Request) Answer { return do(sender, request) }
+
+func do(client *http.Client, request *http.Request) Answer {
+	response, err := client.Do(request)
 	if err != nil {
 		return Answer{Err: err}
 	}
@@ -74,7 +81,7 @@ func Do(request *http.Request) Answer {
 	if err != nil {
 		return Answer{Err: err}
 	}
-	a := Answer{Status: response.StatusCode, Header: response.Header, Body: string(text)}
+	a := Answer{Status: response.StatusCode, Header: response.Header, Body: string(text), Close: response.Close}
 	var fields map[string]any
 	if json.Unmarshal(text, &fields) == nil {
 		a.EventKey, _ = fields["event_key"].(string)
