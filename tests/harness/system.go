@@ -57,8 +57,6 @@ type Options struct {
 	// Rate and Burst of the logistics source; 0 means wide enough for any test.
 	Rate  float64
 	Burst int
-	// Drain is the ingress's drain period.
-	Drain time.Duration
 }
 
 // New makes an installation and migrates it.
@@ -104,7 +102,7 @@ func (s *System) writeConfig(o Options) {
 database: {url: {file: db}}
 temporal: {address: %q, namespace: default}
 keys: {identity: {file: identity}, keyset: {file: keyset.json}}
-ingress: {addr: "127.0.0.1:0", drain: %s}
+ingress: {addr: "127.0.0.1:0"}
 admin: {addr: "127.0.0.1:0", token: {file: admin}}
 work: {local: %t, local_slots: 4}
 sources:
@@ -125,7 +123,7 @@ sources:
     principals: [{name: batch-sender, tenants: ["*"], credentials: [{version: "1", secret: {file: batch}}]}]
     types: [shipment.depot_arrival]
     fields: {required: [shipment_id, depot_id], subject: shipment_id}
-`, temporal, o.Drain, !o.Regular, o.Rate, o.Burst)
+`, temporal, !o.Regular, o.Rate, o.Burst)
 	s.ConfigFile = filepath.Join(s.dir, "oncehook.yaml")
 	require.NoError(t, os.WriteFile(s.ConfigFile, []byte(text), 0o600))
 }

@@ -95,10 +95,10 @@ func (s *senders) end() int {
 }
 
 func TestARollingRestartOfTheIngressRefusesNoDelivery(t *testing.T) {
-	s := harness.New(t, harness.Options{Drain: time.Second})
+	s := harness.New(t, harness.Options{})
 	balancer := harness.NewBalancer(t)
 	begin := func() *harness.Process {
-		p := s.ServeWith(harness.OnlyIngress)
+		p := s.ServeWith(harness.OnlyIngress, "ONCEHOOK_INGRESS_DRAIN=1s")
 		balancer.Add(p.IngressURL)
 		require.Eventually(t, func() bool { return balancer.Ready(p.IngressURL) }, time.Minute, 10*time.Millisecond)
 		return p
@@ -125,8 +125,8 @@ func TestARollingRestartOfTheIngressRefusesNoDelivery(t *testing.T) {
 
 func TestADrainingIngressServesOnAndIsNotReady(t *testing.T) {
 	t.Parallel()
-	s := harness.New(t, harness.Options{Drain: 2 * time.Second})
-	p := s.ServeWith(harness.OnlyIngress)
+	s := harness.New(t, harness.Options{})
+	p := s.ServeWith(harness.OnlyIngress, "ONCEHOOK_INGRESS_DRAIN=2s")
 	began := time.Now()
 	stopped := make(chan struct{})
 	go func() {
