@@ -33,7 +33,8 @@ WITH r AS (
 )
 SELECT coalesce((SELECT claim FROM made), 0) FROM r`
 
-// claimAgain takes an action over, or begins it where claimFirst lost a race.
+// claimAgain takes an action over, or begins it where claimFirst lost a race. The
+// lifetime of a key begins anew when nothing that was sent under it had an effect.
 const claimAgain = `
 INSERT INTO oncehook.actions AS a (receipt_id, name, epoch, key, tenant, kind, state, run_no, idempotency_key, business_key,
 	lease_until, created_at, changed_at)
@@ -43,8 +44,9 @@ ON CONFLICT (receipt_id, name, epoch) DO UPDATE SET
 	state = 'running', claim = a.claim + 1, attempts = a.attempts + 1, run_no = excluded.run_no,
 	run_attempts = CASE WHEN a.run_no = excluded.run_no THEN a.run_attempts + 1 ELSE 1 END,
 	business_key = excluded.business_key, outcome = NULL, reason = NULL, next_attempt_at = NULL, waits_for = NULL,
-	wait_until = NULL, lease_until = excluded.lease_until, changed_at = excluded.changed_at
-RETURNING claim, run_attempts`
+	wait_until = NULL, lease_until = excluded.lease_until, call_deadline = NULL, changed_at = excluded.changed_at,
+	first_sent_at = CASE WHEN a.unanswered THEN a.first_sent_at END, key_expires_at = CASE WHEN a.unanswered THEN a.key_expires_at END
+RETURNING claim, run_attempts, unanswered`
 
 // claimLockTimeout is below an attempt's usual deadline: an attempt that is
 // still in its transaction is not waited for longer.
@@ -56,7 +58,7 @@ const claimLockTimeout = "3s"
 // is over, ErrStaleRun, ErrRunEnded, ErrBusinessKeyBusy (worth a retry) or
 // ErrNotFound.
 func (s *Work) ClaimAction(ctx context.Context, q ClaimRequest) (Claim, error) {
-	c := Claim{ActionID: q.ActionID, Kind: q.Kind, RunNo: q.RunNo, RunAttempts: 1}
+	c := Claim{ActionID: q.ActionID, Kind: q.Kind, RunNo: q.RunNo, RunAttempts: 1, BusinessKey: q.BusinessKey}
 	batch := &pgx.Batch{}
 	batch.Queue(selectEvent, q.ReceiptID)
 	batch.Queue(claimFirst, pgx.StrictNamedArgs{
@@ -108,6 +110,9 @@ func (s *Work) claimAgain(ctx context.Context, q ClaimRequest, c *Claim) error {
 		if err != nil {
 			return err
 		}
+		if leased := known.leased(q); leased != nil {
+			return leased
+		}
 		if c.Outcome = known.outcome(q); c.Outcome != nil {
 			return nil
 		}
@@ -120,6 +125,9 @@ func (s *Work) claimAgain(ctx context.Context, q ClaimRequest, c *Claim) error {
 			if err := s.move(ctx, tx, receipt, oncehook.StateProcessing, oncehook.CauseFirstAction, ""); err != nil {
 				return err
 			}
+		}
+		if known.expired(q) {
+			return s.expire(ctx, tx, q, c)
 		}
 		busy, err = s.take(ctx, tx, q, receipt, c)
 		return err
@@ -141,7 +149,7 @@ func (s *Work) take(ctx context.Context, tx pgx.Tx, q ClaimRequest, r receiptRow
 		"idempotency_key": c.IdempotencyKey, "business_key": q.BusinessKey, "lease": q.Lease, "now": s.now(),
 	}
 	err = pgx.BeginFunc(ctx, tx, func(sp pgx.Tx) error {
-		return sp.QueryRow(ctx, claimAgain, args).Scan(&c.Fence, &c.RunAttempts)
+		return sp.QueryRow(ctx, claimAgain, args).Scan(&c.Fence, &c.RunAttempts, &c.Unanswered)
 	})
 	if err == nil || q.BusinessKey == "" || !isUniqueViolation(err) {
 		return nil, err

@@ -120,7 +120,11 @@ func (s *Work) prepareEnd(ctx context.Context, conn *pgx.Conn, c Claim) error {
 	if err != nil {
 		return err
 	}
-	for _, statement := range []string{endLocalAction, audit} {
+	statements := []string{endLocalAction, audit}
+	if c.BusinessKey != "" {
+		statements = append(statements, factLock, wakeWaiters)
+	}
+	for _, statement := range statements {
 		if _, err := conn.Prepare(ctx, statement, statement); err != nil {
 			return err
 		}
@@ -175,6 +179,10 @@ func (s *Work) endLocal(ctx context.Context, tx pgx.Tx, c Claim, end localEnd) e
 	batch.Queue(endLocalAction,
 		c.ReceiptID, c.Name, c.Epoch, c.Fence, end.state, end.word, cleanText(end.reason), end.keyID, end.result, s.now())
 	batch.Queue(actionAudit, s.audit(c, end.evidence(), end.reason))
+	if c.BusinessKey != "" {
+		batch.Queue(factLock, c.Event.Tenant, c.BusinessKey)
+		batch.Queue(wakeWaiters, c.Event.Tenant, c.BusinessKey)
+	}
 	results := tx.SendBatch(ctx, batch)
 	_, err := results.Exec()
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == codeNoSavepoint {

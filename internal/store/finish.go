@@ -35,10 +35,10 @@ const (
 )
 
 // Finish writes the end state of a run, once. Where no action was claimed the
-// receipt passes through processing in the same transaction. Local actions that
-// are still open are closed and fenced, so that no attempt of an ended run
-// commits an effect afterwards. It has connections of its own, which no effect
-// can take.
+// receipt passes through processing in the same transaction. Actions that are
+// still open are closed and fenced, so that no attempt of an ended run commits or
+// sends an effect afterwards; one that sent something and never learned what came
+// of it is uncertain. It has connections of its own, which no effect can take.
 func (s *Work) Finish(ctx context.Context, f Finish) (Finished, error) {
 	switch f.State {
 	case oncehook.StateSucceeded, oncehook.StateIgnored, oncehook.StateDeadLettered:
@@ -70,7 +70,7 @@ func (s *Work) Finish(ctx context.Context, f Finish) (Finished, error) {
 		case receipt.state == oncehook.StateReceived:
 			return fmt.Errorf("receipt %s was never queued", f.ReceiptID)
 		}
-		if _, err := tx.Exec(ctx, closeLocal, pgx.StrictNamedArgs{"id": f.ReceiptID, "now": s.now()}); err != nil {
+		if err := s.closeActions(ctx, tx, receipt); err != nil {
 			return err
 		}
 		if receipt.state == oncehook.StateQueued && f.State != oncehook.StateDeadLettered {
@@ -87,21 +87,54 @@ func (s *Work) Finish(ctx context.Context, f Finish) (Finished, error) {
 	return found, nil
 }
 
-// closeLocal fails the open Local actions of a receipt. An attempt that is still
-// in its transaction holds its row: it is waited for, and then found done.
-const closeLocal = `
-UPDATE oncehook.actions a SET state = 'failed', claim = a.claim + 1, outcome = 'run_ended',
-	lease_until = NULL, next_attempt_at = NULL, waits_for = NULL, wait_until = NULL, changed_at = @now
-WHERE a.receipt_id = @id AND a.kind = 'local' AND a.state IN ('running', 'failed') AND a.outcome IS NULL`
+// isOpen selects the actions a that have no end.
+const isOpen = `a.state IN ('running', 'failed') AND a.outcome IS NULL`
 
-// finishInOne is Finish for the ordinary case, a receipt in processing.
+// closeOpen ends the open actions of a receipt. An attempt that is still in its
+// transaction holds its row: it is waited for, and then found done. The counter
+// of an uncertain one stays, so that its own attempt may yet say what happened.
+const closeOpen = `
+	UPDATE oncehook.actions a SET state = CASE WHEN a.unanswered THEN 'uncertain' ELSE 'failed' END,
+		claim = a.claim + (NOT a.unanswered)::int, outcome = 'run_ended',
+		lease_until = NULL, next_attempt_at = NULL, waits_for = NULL, wait_until = NULL, changed_at = @now`
+
+// closeActions is closeOpen with what others must know of it: the evidence of
+// uncertain ones, and the wake-up of who waits for a business key.
+const closeActions = `
+WITH closed AS (` + closeOpen + `
+	WHERE a.receipt_id = @id AND ` + isOpen + `
+	RETURNING a.name, a.state, a.business_key
+), noted AS (
+	INSERT INTO oncehook.audit (at, kind, outcome, receipt_id, source, tenant, action, run_no, actor, cause, correlation_id)
+	SELECT @now, 'action', 'uncertain', r.id, r.source, r.tenant, c.name, r.run_no, @actor, 'run_ended', r.correlation_id
+	FROM closed c, oncehook.receipts r WHERE c.state = 'uncertain' AND r.id = @id
+)
+SELECT coalesce(business_key, '') FROM closed`
+
+func (s *Work) closeActions(ctx context.Context, tx pgx.Tx, r receiptRow) error {
+	rows, err := tx.Query(ctx, closeActions, pgx.StrictNamedArgs{"id": r.id, "now": s.now(), "actor": s.actor()})
+	if err != nil {
+		return err
+	}
+	held, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return err
+	}
+	return wake(ctx, tx, r.tenant, held...)
+}
+
+// closeLocal is closeOpen for the Local actions alone.
+const closeLocal = closeOpen + ` WHERE a.receipt_id = @id AND a.kind = 'local' AND ` + isOpen
+
+// finishInOne is Finish for the ordinary case: a receipt in processing, and nothing
+// open that others must know of.
 const finishInOne = `
 WITH r AS (
-	SELECT id FROM oncehook.receipts WHERE id = @id AND run_no = @run_no AND state = 'processing' FOR NO KEY UPDATE
-), closed AS (
-	UPDATE oncehook.actions a SET state = 'failed', claim = a.claim + 1, outcome = 'run_ended',
-		lease_until = NULL, next_attempt_at = NULL, waits_for = NULL, wait_until = NULL, changed_at = @now
-	FROM r WHERE a.receipt_id = r.id AND a.kind = 'local' AND a.state IN ('running', 'failed') AND a.outcome IS NULL
+	SELECT id FROM oncehook.receipts WHERE id = @id AND run_no = @run_no AND state = 'processing'
+		AND NOT EXISTS (SELECT FROM oncehook.actions a WHERE a.receipt_id = @id AND (a.business_key IS NOT NULL OR a.unanswered) AND ` + isOpen + `)
+	FOR NO KEY UPDATE
+), closed AS (` + closeOpen + `
+	FROM r WHERE a.receipt_id = r.id AND ` + isOpen + `
 ), moved AS (
 	UPDATE oncehook.receipts t SET state = @state, cause = @cause, version = t.version + 1, changed_at = @now
 	FROM r WHERE t.id = r.id

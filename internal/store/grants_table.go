@@ -59,8 +59,11 @@ func tableGrants() []objectGrants {
 			admin: []string{"SELECT (tenant)"},
 		},
 		{
-			name:  "outbox",
-			work:  []string{"SELECT", "UPDATE (claims, lease_until, local, last_error, alert, run_id, dispatched_at)"},
+			name: "outbox",
+			work: []string{
+				"SELECT", "INSERT (kind, receipt_id, run_no, source, tenant, signal)",
+				"UPDATE (claims, lease_until, local, last_error, alert, run_id, dispatched_at)",
+			},
 			admin: []string{"SELECT"},
 		},
 		{
@@ -68,9 +71,9 @@ func tableGrants() []objectGrants {
 			work: []string{
 				"SELECT",
 				"INSERT (receipt_id, name, epoch, key, tenant, kind, state, run_no, run_attempts, idempotency_key, business_key, " +
-					"last_error, lease_until, waits_for, done_by, created_at, changed_at)",
+					"last_error, lease_until, waits_for, wait_until, done_by, created_at, changed_at)",
 				"UPDATE (state, run_no, claim, attempts, run_attempts, business_key, outcome, reason, last_error, next_attempt_at, " +
-					"lease_until, waits_for, wait_until, result_key_id, result, done_by, changed_at)",
+					"lease_until, call_deadline, first_sent_at, key_expires_at, unanswered, waits_for, wait_until, result_key_id, result, done_by, changed_at)",
 			},
 			admin: []string{"SELECT"},
 		},

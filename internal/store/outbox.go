@@ -22,7 +22,8 @@ type Start struct {
 	Claims      int
 	Traceparent string
 	// Begun says that the run was started before: its receipt is already past
-	// queued. Temporal may have forgotten it, so it must not be started again.
+	// queued. Temporal may have forgotten it, so it must not be started again,
+	// unless the reconciler found it lost and opened the row for that.
 	Begun bool
 }
 
@@ -63,11 +64,11 @@ WITH RECURSIVE sources AS (
 	SELECT c.id, c.turn FROM room, LATERAL (
 		SELECT n.id, row_number() OVER (ORDER BY n.due_at, n.id) AS turn FROM (
 			SELECT w.id, w.due_at, w.fresh, row_number() OVER (PARTITION BY w.fresh ORDER BY w.due_at, w.id) AS nth FROM (
-				SELECT o.id, o.due_at, o.kind, o.lease_until, o.claims = 0 AND o.run_no = 1 AS fresh
+				SELECT o.id, o.due_at, o.lease_until, o.claims = 0 AND o.run_no = 1 AS fresh
 				FROM oncehook.outbox o
-				WHERE o.source = room.source AND o.dispatched_at IS NULL AND o.due_at <= now()
+				WHERE o.source = room.source AND o.dispatched_at IS NULL AND o.due_at <= now() AND o.kind = 'start'
 				ORDER BY o.due_at, o.id LIMIT @window) w
-			WHERE w.kind = 'start' AND (w.lease_until IS NULL OR w.lease_until <= now())) n
+			WHERE w.lease_until IS NULL OR w.lease_until <= now()) n
 		WHERE NOT n.fresh OR n.nth <= room.free
 		ORDER BY n.due_at, n.id LIMIT @per_source) c
 ), picked AS (
@@ -79,7 +80,7 @@ WITH RECURSIVE sources AS (
 	UPDATE oncehook.outbox o
 	SET claims = o.claims + 1, lease_until = now() + @lease::interval, local = coalesce(o.local, @local)
 	FROM picked p WHERE o.id = p.id
-	RETURNING o.id, o.receipt_id, o.run_no, o.workflow, o.claims, o.local, o.traceparent, o.due_at
+	RETURNING o.id, o.receipt_id, o.run_no, o.workflow, o.claims, o.local, o.traceparent, o.due_at, o.reopened
 ), moved AS (
 	UPDATE oncehook.receipts r
 	SET state = 'queued', cause = @cause, version = r.version + 1, changed_at = @now
@@ -91,7 +92,7 @@ WITH RECURSIVE sources AS (
 )
 SELECT c.id, c.receipt_id, c.run_no, coalesce(c.workflow, ''), c.claims, c.local, coalesce(c.traceparent, ''),
 	r.key, r.correlation_id, r.source, r.tenant, r.event_type,
-	r.run_no <> c.run_no OR r.state NOT IN ('received', 'queued')
+	r.run_no <> c.run_no OR r.state NOT IN ('received', 'queued', 'processing') OR r.state = 'processing' AND c.reopened = 0
 FROM claimed c JOIN oncehook.receipts r ON r.id = c.receipt_id
 ORDER BY c.due_at, c.id`
 
