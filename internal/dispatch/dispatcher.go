@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 
@@ -24,6 +25,8 @@ type Config struct {
 	// Log defaults to slog.Default; Metrics may be nil.
 	Log     *slog.Logger
 	Metrics *metrics.Metrics
+	// Tracer makes a span of each start; nil makes none.
+	Tracer trace.Tracer
 	// Now is the process's clock. Leases follow the database's. Unused times
 	// default to time.Now.
 	Now func() time.Time
@@ -40,7 +43,7 @@ type Config struct {
 	// Patience is how long such a run counts. Defaults to 5 min.
 	Patience time.Duration
 	// Lease is how long a claimed row is this process's own. It outlasts a batch
-	// of starts that all time out. Defaults to 20 s.
+	// of starts and signals that all time out. Defaults to 30 s.
 	Lease time.Duration
 	// StartTimeout bounds one start. Defaults to 5 s.
 	StartTimeout time.Duration
@@ -59,7 +62,7 @@ func (c Config) withDefaults() Config {
 	c.Parallel = orDefault(c.Parallel, 4)
 	c.InFlight = orDefault(c.InFlight, 200)
 	c.Patience = orDefault(c.Patience, 5*time.Minute)
-	c.Lease = orDefault(c.Lease, 20*time.Second)
+	c.Lease = orDefault(c.Lease, 30*time.Second)
 	c.StartTimeout = orDefault(c.StartTimeout, 5*time.Second)
 	return c
 }
@@ -71,7 +74,7 @@ func orDefault[T int | time.Duration](value, otherwise T) T {
 	return value
 }
 
-// Dispatcher starts a workflow run for each due outbox row.
+// Dispatcher sends what is due in the outbox: starts and wake-ups of runs.
 type Dispatcher struct {
 	Config
 	wake   chan struct{}
@@ -104,12 +107,12 @@ const (
 // Run dispatches until ctx ends, then finishes the starts under way and gives
 // back what it did not begin. It survives PostgreSQL and Temporal being away.
 func (d *Dispatcher) Run(ctx context.Context) error {
-	queue := make(chan store.Start)
+	queue := make(chan job)
 	var starters sync.WaitGroup
 	for range d.Parallel {
 		starters.Go(func() {
-			for s := range queue {
-				d.start(context.WithoutCancel(ctx), s)
+			for j := range queue {
+				j.send(context.WithoutCancel(ctx))
 			}
 		})
 	}
@@ -119,12 +122,18 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	return nil
 }
 
+// job is one claimed outbox row.
+type job struct {
+	outboxID int64
+	send     func(context.Context)
+}
+
 // feed claims rows and hands them to the starters until ctx ends.
-func (d *Dispatcher) feed(ctx context.Context, queue chan<- store.Start) {
+func (d *Dispatcher) feed(ctx context.Context, queue chan<- job) {
 	pause := pollBusy
 	for ctx.Err() == nil {
 		batch := d.batch()
-		starts, err := d.claim(context.WithoutCancel(ctx), batch)
+		jobs, more, err := d.claim(context.WithoutCancel(ctx), batch)
 		if err != nil {
 			if ctx.Err() != nil {
 				return
@@ -133,18 +142,18 @@ func (d *Dispatcher) feed(ctx context.Context, queue chan<- store.Start) {
 			d.sleep(ctx, pollAway, nil)
 			continue
 		}
-		for n, s := range starts {
+		for n, j := range jobs {
 			select {
-			case queue <- s:
+			case queue <- j:
 			case <-ctx.Done():
-				d.giveBack(context.WithoutCancel(ctx), starts[n:])
+				d.giveBack(context.WithoutCancel(ctx), jobs[n:])
 				return
 			}
 		}
-		if len(starts) > 0 {
+		if len(jobs) > 0 {
 			pause = pollBusy
 		}
-		if len(starts) == batch {
+		if more {
 			continue
 		}
 		if d.sleep(ctx, jittered(pause), d.wake) {
@@ -155,13 +164,43 @@ func (d *Dispatcher) feed(ctx context.Context, queue chan<- store.Start) {
 	}
 }
 
-// claim is not broken off: the database might have leased rows to nobody.
-func (d *Dispatcher) claim(ctx context.Context, batch int) ([]store.Start, error) {
+// claim takes up to batch starts and half as many signals, in turn, and says
+// whether there may be more. It is not broken off: the database might
+// have leased rows to nobody.
+func (d *Dispatcher) claim(ctx context.Context, batch int) (jobs []job, more bool, err error) {
+	starts, err := d.claimStarts(ctx, batch)
+	if err != nil {
+		return nil, false, err
+	}
+	wakes := max(batch/2, 1)
+	signals, err := d.claimSignals(ctx, wakes)
+	if err != nil {
+		// The starts are ours already; the signals come with the next claim.
+		d.Log.WarnContext(ctx, "wake-ups cannot be read", "error", err.Error())
+	}
+	for n := range max(len(starts), len(signals)) {
+		if n < len(starts) {
+			jobs = append(jobs, job{starts[n].OutboxID, func(ctx context.Context) { d.start(ctx, starts[n]) }})
+		}
+		if n < len(signals) {
+			jobs = append(jobs, job{signals[n].OutboxID, func(ctx context.Context) { d.signal(ctx, signals[n]) }})
+		}
+	}
+	return jobs, len(starts) == batch || len(signals) == wakes, nil
+}
+
+func (d *Dispatcher) claimStarts(ctx context.Context, batch int) ([]store.Start, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()
 	return d.Store.ClaimStarts(ctx, store.ClaimLimits{
 		Batch: batch, PerSource: batch, InFlight: d.InFlight, Patience: d.Patience, Lease: d.Lease, Local: d.Local,
 	})
+}
+
+func (d *Dispatcher) claimSignals(ctx context.Context, batch int) ([]store.Signal, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTime)
+	defer cancel()
+	return d.Store.ClaimSignals(ctx, batch, d.Lease)
 }
 
 // batch is one row while every start fails: enough to notice that one succeeds.
@@ -173,12 +212,12 @@ func (d *Dispatcher) batch() int {
 }
 
 // giveBack releases claimed rows that were not begun.
-func (d *Dispatcher) giveBack(ctx context.Context, starts []store.Start) {
+func (d *Dispatcher) giveBack(ctx context.Context, jobs []job) {
 	ctx, cancel := context.WithTimeout(ctx, d.StartTimeout)
 	defer cancel()
-	for _, s := range starts {
-		if err := d.Store.RetryStart(ctx, s.OutboxID, 0, "", ""); err != nil {
-			d.Log.WarnContext(ctx, "a claimed start stays leased", "outbox_id", s.OutboxID, "error", err.Error())
+	for _, j := range jobs {
+		if err := d.Store.RetryStart(ctx, j.outboxID, 0, "", ""); err != nil {
+			d.Log.WarnContext(ctx, "a claimed row stays leased", "outbox_id", j.outboxID, "error", err.Error())
 			return
 		}
 	}

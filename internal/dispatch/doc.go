@@ -1,4 +1,5 @@
-// Package dispatch turns outbox rows into workflow runs.
+// Package dispatch turns outbox rows into workflow runs, and into signals that
+// wake them.
 //
 // One run per row, whatever dies when: the workflow ID is the event key, the
 // request ID is the row, and a row is claimed again until it is marked. It
