@@ -50,18 +50,23 @@ func (a *activityInbound) ExecuteActivity(ctx context.Context, in *interceptor.E
 	ctx = a.event(ctx, name, call.Ref)
 	claim, err := a.claim(ctx, request)
 	if err != nil {
-		return nil, a.unclaimed(ctx, name, classifyClaim(err, backoffOf(info, call.Deadline)))
+		return nil, a.unclaimed(ctx, name, classifyClaim(err, backoffOf(info, call.Deadline), call))
 	}
 	if claim.Outcome != nil {
 		return a.over(ctx, action.declaration, *claim.Outcome)
 	}
-	result, err := a.runLocal(ctx, action.declaration, claim, in)
+	result, answered, err := a.run(ctx, action.declaration, claim, in)
 	if interrupted(ctx, err) {
 		return nil, a.handBack(ctx, claim)
 	}
 	if err != nil {
 		spent := call.MaxAttempts > 0 && claim.RunAttempts >= call.MaxAttempts
-		return nil, a.failed(ctx, claim, classify(err, backoffOf(info, call.Deadline), spent))
+		f := classify(err, backoffOf(info, call.Deadline), spent)
+		f.answered, f.text = answered, payloadFree(cut(f.text), claim.Event.Body)
+		if f.waitsFor != "" && !call.WaitUntil.IsZero() {
+			return nil, a.parked(ctx, claim, f, call)
+		}
+		return nil, a.failed(ctx, claim, f)
 	}
 	a.attempted(ctx, name, string(oncehook.ActionDone))
 	return result, nil
@@ -79,8 +84,18 @@ func claimRequest(ctx context.Context, d Declaration, info activity.Info, data c
 	return store.ClaimRequest{
 		ActionID: store.ActionID{ReceiptID: receiptID, Name: d.Name, Epoch: max(call.Epoch, 1)},
 		RunNo:    call.Ref.RunNo, Kind: d.Kind, BusinessKey: call.BusinessKey,
-		Lease: info.StartToCloseTimeout, MaxAttempts: call.MaxAttempts,
+		Lease: info.StartToCloseTimeout, MaxAttempts: call.MaxAttempts, WaitUntil: call.WaitUntil,
 	}, call, nil
+}
+
+// run performs the effect as its kind asks and returns its result. answered says
+// that nothing which this attempt sent can have had an effect.
+func (a *activityInbound) run(ctx context.Context, d Declaration, claim store.Claim, in *interceptor.ExecuteActivityInput) (result any, answered bool, err error) {
+	if d.Kind == oncehook.KindLocal {
+		result, err = a.runLocal(ctx, d, claim, in)
+		return result, true, err
+	}
+	return a.runRemote(ctx, d, claim, in)
 }
 
 // runLocal performs the effect in its transaction and returns its result.
@@ -122,13 +137,16 @@ const recordTimeout = 5 * time.Second
 func (a *activityInbound) failed(ctx context.Context, claim store.Claim, f failure) error {
 	if f.errType == oncehook.FailureIgnored || f.errType == oncehook.FailureSuperseded {
 		a.attempted(ctx, claim.Name, f.errType)
-		return f.asTemporal() // recorded in the effect's own transaction
+		return f.asTemporal() // recorded with the effect
 	}
 	if f.unclaimed {
 		return a.unclaimed(ctx, claim.Name, f)
 	}
 	a.attempted(ctx, claim.Name, f.errType)
-	record := store.Failure{Error: cut(f.text), Word: f.word}
+	if f.recorded {
+		return f.asTemporal()
+	}
+	record := store.Failure{Error: cut(f.text), Word: f.word, Answered: f.answered}
 	if !f.final {
 		record.NextAttemptAt = a.work.Now().Add(f.delay)
 	}

@@ -1,6 +1,10 @@
 package effect
 
-import "go.temporal.io/sdk/workflow"
+import (
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+)
 
 // CallOption says something about one call of an action.
 type CallOption func(*call)
@@ -8,6 +12,7 @@ type CallOption func(*call)
 type call struct {
 	businessKey string
 	summary     string
+	wait        time.Duration
 }
 
 // BusinessKey names the business fact that the effect settles, such as an

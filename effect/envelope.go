@@ -25,6 +25,9 @@ type envelope struct {
 	MaxAttempts int `json:"max_attempts,omitempty"`
 	// Deadline ends the action's whole budget of time.
 	Deadline time.Time `json:"deadline"`
+	// WaitUntil is when the run gives up waiting for what an attempt finds missing.
+	// It is zero in runs that do not know how to wait.
+	WaitUntil time.Time `json:"wait_until,omitzero"`
 }
 
 // errEnvelope says that the call's envelope does not open: another process may

@@ -19,8 +19,11 @@ import (
 //	Ignore, Superseded           ends at once, not a failure
 //	Permanent                    ends at once
 //	RetryAfter                   retried, not before the delay, which is cut to the budget
-//	NotYet, Uncertain            retried within the budget; a Local effect that is
-//	                             uncertain was rolled back, so nothing is uncertain
+//	NotYet                       ends the attempt, unspent; the run waits for a signal
+//	                             or a timer and then makes another attempt
+//	Uncertain                    retried within the budget: under the same key, or,
+//	                             for a Local effect, after it was rolled back
+//	the key's lifetime is over   ends the attempt; the run waits for a person
 //	panic                        retried; the stack is in the log only
 //	any other error              retried with full jitter
 //	attempts or time used up     ends
@@ -38,6 +41,19 @@ type failure struct {
 	// unclaimed says that the attempt never began or was taken over: there is
 	// nothing to record.
 	unclaimed bool
+	// recorded says that the action's end is written already.
+	recorded bool
+	// answered says that nothing which the attempt sent can have had an effect.
+	answered bool
+	// waitsFor is the business key of what must exist first.
+	waitsFor string
+}
+
+// asWait makes the failure end its attempts, for the workflow to wait.
+func (f failure) asWait() failure {
+	f.final, f.word = true, ""
+	f.errType = oncehook.FailureNotYet
+	return f
 }
 
 func (f failure) asTemporal() error {
@@ -54,9 +70,9 @@ func (f failure) asTemporal() error {
 // classify judges the error of an attempt that was claimed. spent says that the
 // attempts are used up.
 func classify(err error, b backoff, spent bool) failure {
-	f := failure{errType: oncehook.FailureRetryable, text: err.Error(), delay: b.jittered()}
+	f := failure{errType: oncehook.FailureRetryable, text: withoutURL(err, err.Error()), delay: b.jittered()}
 	if outcome, ok := oncehook.AsOutcome(err); ok {
-		f.text = outcome.Reason
+		f.text = withoutURL(err, outcome.Reason)
 		switch outcome.Kind {
 		case oncehook.OutcomeIgnore:
 			f.errType, f.final = oncehook.FailureIgnored, true
@@ -70,18 +86,19 @@ func classify(err error, b backoff, spent bool) failure {
 		case oncehook.OutcomeRetryAfter:
 			f.delay = max(f.delay, outcome.After)
 		case oncehook.OutcomeNotYet:
-			f.errType, f.text = oncehook.FailureNotYet, "waits for "+outcome.Reason
+			f.errType, f.text, f.waitsFor = oncehook.FailureNotYet, "waits for "+outcome.Reason, outcome.Reason
 		case oncehook.OutcomeUncertain:
 			f.errType = oncehook.FailureUncertain
 		}
 	}
-	switch {
-	case errors.Is(err, store.ErrFenced):
+	switch _, unwritten := errors.AsType[unrecorded](err); {
+	case errors.Is(err, store.ErrFenced), unwritten:
 		f.errType, f.unclaimed = oncehook.FailureUnavailable, true
-	case errors.Is(err, store.ErrCommitUnknown):
+	case errors.Is(err, store.ErrCommitUnknown), errors.Is(err, store.ErrKeyExpired):
 		f.errType = oncehook.FailureUnavailable
 	case errors.Is(err, store.ErrResultTooLarge), errors.Is(err, errResult):
 		f.errType, f.final, f.word = oncehook.FailurePermanent, true, store.WordPermanent
+		_, f.recorded = errors.AsType[recorded](err)
 		return f
 	}
 	if _, ok := errors.AsType[*panicError](err); ok {
@@ -89,17 +106,24 @@ func classify(err error, b backoff, spent bool) failure {
 	}
 	delay, inTime := b.within(f.delay)
 	f.delay = delay
-	// Whether it committed must be found out before the action is given up.
-	if (spent || !inTime) && !errors.Is(err, store.ErrCommitUnknown) {
+	// Whether it committed, or may still be sent, the next claim finds out before
+	// the action is given up.
+	if (spent || !inTime) && !errors.Is(err, store.ErrCommitUnknown) && !errors.Is(err, store.ErrKeyExpired) && !f.unclaimed {
 		f.errType, f.final, f.word = oncehook.FailureExhausted, true, store.WordRetriesExhausted
 	}
 	return f
 }
 
 // classifyClaim judges why an attempt did not begin.
-func classifyClaim(err error, b backoff) failure {
+func classifyClaim(err error, b backoff, call envelope) failure {
 	f := failure{errType: oncehook.FailureUnavailable, text: err.Error(), unclaimed: true}
+	leased, isLeased := errors.AsType[*store.LeasedError](err)
 	switch {
+	case isLeased:
+		f.delay, _ = b.within(max(leased.Wait, leastDelay))
+	case errors.Is(err, store.ErrBusinessKeyBusy) && !call.WaitUntil.IsZero():
+		f.text = "waits for " + call.BusinessKey + ": " + f.text
+		return f.asWait()
 	case errors.Is(err, store.ErrStaleRun), errors.Is(err, store.ErrRunEnded):
 		f.errType, f.final = oncehook.FailureStaleRun, true
 	case errors.Is(err, store.ErrNotFound):
@@ -125,7 +149,9 @@ func outcomeFailure(o store.ActionOutcome) *failure {
 	case oncehook.ActionSuperseded:
 		f.errType = oncehook.FailureSuperseded
 	case oncehook.ActionUncertain:
-		f.errType = oncehook.FailureUncertain
+		if f.errType = oncehook.FailureExhausted; o.Word == store.WordKeyExpired {
+			f.errType = oncehook.FailureUncertain
+		}
 	case oncehook.ActionRunning, oncehook.ActionFailed:
 		switch o.Word {
 		case store.WordPermanent:

@@ -70,7 +70,7 @@ func TestClaimErrorsSpendNoAttempt(t *testing.T) {
 		store.ErrStaleRun: true, store.ErrRunEnded: true, store.ErrNotFound: true,
 		store.ErrBusinessKeyBusy: false, errors.New("connection refused"): false,
 	} {
-		f := classifyClaim(fmt.Errorf("claim: %w", err), policyOf(50, time.Hour))
+		f := classifyClaim(fmt.Errorf("claim: %w", err), policyOf(50, time.Hour), envelope{})
 		require.True(t, f.unclaimed)
 		require.Equal(t, final, f.final, err)
 	}

@@ -69,7 +69,7 @@ func TestEveryOutcomeEndsTheReceiptAsSaid(t *testing.T) {
 		"permanent":   {oncehook.Permanent(errors.New("no such depot")), oncehook.StateDeadLettered, "permanent", "no such depot", oncehook.ActionFailed, 1},
 		"any error":   {errors.New("closed"), oncehook.StateDeadLettered, "retries_exhausted", "closed", oncehook.ActionFailed, 10},
 		"retry after": {oncehook.RetryAfter(errors.New("busy"), time.Minute), oncehook.StateDeadLettered, "retries_exhausted", "busy", oncehook.ActionFailed, 10},
-		"not yet":     {oncehook.NotYet("invoice-42"), oncehook.StateDeadLettered, "retries_exhausted", "waits for invoice-42", oncehook.ActionFailed, 10},
+		"not yet":     {oncehook.NotYet("invoice-42"), oncehook.StateDeadLettered, "wait_expired", "waits for invoice-42", oncehook.ActionFailed, 78},
 		"uncertain":   {oncehook.Uncertain(errors.New("hm")), oncehook.StateDeadLettered, "retries_exhausted", "hm", oncehook.ActionFailed, 10},
 	}
 	for name, c := range cases {

@@ -22,6 +22,8 @@ type verdict struct {
 //	Superseded                              ignored         superseded
 //	Permanent                               dead_lettered   permanent
 //	attempts or time used up, any timeout   dead_lettered   retries_exhausted
+//	waited in vain for a business key       dead_lettered   wait_expired
+//	waited in vain for a person's word      dead_lettered   key_expired
 //	cancelled                               dead_lettered   cancelled
 //	anything else                           dead_lettered   workflow_failed
 //
@@ -81,8 +83,12 @@ func judgeOne(err error) (verdict, bool) {
 			return dead(oncehook.CausePermanent, e.Message())
 		case oncehook.FailureRepeated:
 			return dead(oncehook.CauseWorkflowFailed, e.Message())
-		case oncehook.FailureExhausted, oncehook.FailureRetryable, oncehook.FailurePanic, oncehook.FailureUnavailable, oncehook.FailureNotYet, oncehook.FailureUncertain, oncehook.FailureStaleRun:
+		case oncehook.FailureExhausted, oncehook.FailureRetryable, oncehook.FailurePanic, oncehook.FailureUnavailable, oncehook.FailureStaleRun:
 			return dead(oncehook.CauseRetriesExhausted, e.Message())
+		case oncehook.FailureNotYet:
+			return dead(oncehook.CauseWaitExpired, e.Message())
+		case oncehook.FailureUncertain:
+			return dead(oncehook.CauseKeyExpired, e.Message())
 		}
 	case *oncehook.Outcome:
 		switch e.Kind {

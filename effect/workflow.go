@@ -21,6 +21,9 @@ type run struct {
 	called map[string]bool
 	// open holds the calls that were not seen to end.
 	open []workflow.Future
+	// woken counts the wake-ups of each action that nobody has seen; nil before the
+	// run's first wait.
+	woken map[string]int
 }
 
 type workflowInbound struct {

@@ -39,10 +39,9 @@ func (w *workflowOutbound) ExecuteActivity(ctx workflow.Context, name string, ar
 		return workflow.ExecuteLocalActivity(workflow.WithValue(ctx, preparedKey{}, true), name, args...)
 	}
 	ctx, c := asRegular(ctx, summaryOf(ctx, action.declaration, w.run.ref))
-	if err := w.run.envelope(ctx, c).attach(ctx, w.run.data); err != nil {
-		return failed(ctx, err)
-	}
-	return w.run.track(w.Next.ExecuteActivity(ctx, name, args...))
+	return w.run.call(ctx, name, c, func(ctx workflow.Context) workflow.Future {
+		return w.Next.ExecuteActivity(ctx, name, args...)
+	})
 }
 
 // ExecuteLocalActivity calls an action as a local activity, chosen by
@@ -51,6 +50,10 @@ func (w *workflowOutbound) ExecuteLocalActivity(ctx workflow.Context, name strin
 	action, ok := w.run.action(name)
 	if !ok {
 		return w.Next.ExecuteLocalActivity(ctx, name, args...)
+	}
+	if action.declaration.Kind != oncehook.KindLocal {
+		return failed(ctx, temporal.NewNonRetryableApplicationError(
+			fmt.Sprintf("action %s is remote: call it by Do or ExecuteActivity, since a dead worker is noticed there", name), oncehook.FailurePermanent, nil))
 	}
 	if ctx.Value(preparedKey{}) == nil {
 		if err := w.run.begin(name); err != nil {
@@ -62,10 +65,9 @@ func (w *workflowOutbound) ExecuteLocalActivity(ctx workflow.Context, name strin
 		return failed(ctx, err)
 	}
 	ctx, c := asLocal(ctx, summaryOf(ctx, action.declaration, w.run.ref))
-	if err := w.run.envelope(ctx, c).attach(ctx, w.run.data); err != nil {
-		return failed(ctx, err)
-	}
-	return w.run.track(unlessStopped(ctx, w.Next.ExecuteLocalActivity(ctx, name, args...)))
+	return w.run.call(ctx, name, c, func(ctx workflow.Context) workflow.Future {
+		return unlessStopped(ctx, w.Next.ExecuteLocalActivity(ctx, name, args...))
+	})
 }
 
 func (r *run) action(name string) (Binding, bool) {
@@ -87,9 +89,24 @@ func (r *run) begin(name string) error {
 	return nil
 }
 
-func (r *run) track(call workflow.Future) workflow.Future {
-	r.open = append(r.open, call)
-	return call
+// call makes the attempts of an action and keeps their future until the run's end.
+// Each has an envelope and a budget of its own.
+func (r *run) call(ctx workflow.Context, name string, c calling, attempt func(workflow.Context) workflow.Future) workflow.Future {
+	wait := callOf(ctx).wait
+	if wait <= 0 {
+		wait = DefaultWait
+	}
+	until := workflow.Now(ctx).Add(wait)
+	future := attempts{run: r, name: name, until: until, make: func(ctx workflow.Context) workflow.Future {
+		e := r.envelope(ctx, c)
+		e.WaitUntil = until
+		if err := e.attach(ctx, r.data); err != nil {
+			return failed(ctx, err)
+		}
+		return attempt(ctx)
+	}}.start(ctx)
+	r.open = append(r.open, future)
+	return future
 }
 
 func (r *run) envelope(ctx workflow.Context, c calling) envelope {
