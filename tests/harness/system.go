@@ -25,6 +25,10 @@ const (
 	SandboxToken   = "test-sandbox-8e42b6d09f7c41a3b5e1d8f63a27c90b"
 	AcmeToken      = "test-acme-1c9e7f3b5a8d46e0b2f4c6d8e0a1b3c5"
 	BatchToken     = "test-batch-7a6b5c4d3e2f41908172635445362718"
+	// StripeSecret and WebhooksSecret have the form that their providers give out.
+	StripeSecret   = "whsec_test0f1e2d3c4b5a69788796a5b4c3d2e1f0"
+	WebhooksSecret = "whsec_dGVzdC13ZWJob29rcy0wZjFlMmQzYzRiNWE2OTc4"
+	GitHubSecret   = "test-github-3f2a1b0c9d8e7f6a5b4c3d2e1f0a9b8c"
 	AdminToken     = "oh_test-admin-0f1e2d3c4b5a69788796a5b4c3d2e1f0"
 )
 
@@ -87,6 +91,7 @@ func (s *System) writeConfig(o Options) {
 	secrets := map[string]string{
 		"identity": string(identity), "keyset.json": string(keyset), "db": s.roleURL("", o.Parameters), "admin": AdminToken,
 		"logistics": LogisticsToken, "sandbox": SandboxToken, "acme": AcmeToken, "batch": BatchToken,
+		"stripe": StripeSecret, "webhooks": WebhooksSecret, "github": GitHubSecret,
 	}
 	for name, value := range secrets {
 		require.NoError(t, os.WriteFile(filepath.Join(s.dir, name), []byte(value), 0o600))
@@ -118,6 +123,9 @@ sources:
     provider: bearer
     principals: [{name: acme-sender, tenants: ["*"], credentials: [{version: "1", secret: {file: acme}}]}]
     types: ["*"]
+  stripe: {provider: stripe, default_tenant: dev, types: ["*"], principals: [{name: stripe, tenants: ["*"], credentials: [{version: "1", secret: {file: stripe}}]}]}
+  github: {provider: github, default_tenant: dev, types: ["*"], principals: [{name: github, tenants: ["*"], credentials: [{version: "1", secret: {file: github}}]}]}
+  webhooks: {provider: standard-webhooks, default_tenant: dev, types: ["*"], principals: [{name: webhooks, tenants: ["*"], credentials: [{version: "1", secret: {file: webhooks}}]}]}
   batch:
     provider: test-batch
     principals: [{name: batch-sender, tenants: ["*"], credentials: [{version: "1", secret: {file: batch}}]}]
