@@ -21,6 +21,7 @@ type devCommand struct {
 	AdminAddr    string `default:"127.0.0.1:8081" placeholder:"HOST:PORT" help:"Where the admin API listens; port 0 is a free one."`
 	TemporalPort int    `default:"7233" placeholder:"PORT" help:"Temporal's port; 0 is a free one."`
 	UIPort       int    `name:"ui-port" default:"8233" placeholder:"PORT" help:"The Temporal UI's port; 0 is a free one."`
+	ReceiverPort int    `default:"9090" placeholder:"PORT" help:"The port of the service that effects call, which shows what it got; 0 is a free one."`
 	ReadyFile    string `placeholder:"FILE" help:"Write this JSON file when all is up."`
 	NoInstall    bool   `help:"Never install or download PostgreSQL."`
 	BuildOnly    bool   `help:"Only build bin/temporal-dev, if it is missing or stale."`
@@ -62,6 +63,7 @@ type dev struct {
 
 	database *database
 	temporal *temporal
+	receiver *downstream
 	system   *system
 }
 
@@ -81,7 +83,7 @@ func (d *dev) check() error {
 	if d.IngressAddr == d.AdminAddr && !strings.HasSuffix(d.AdminAddr, ":0") {
 		return usagef("--ingress-addr and --admin-addr are both %s", d.AdminAddr)
 	}
-	for name, port := range map[string]int{"--temporal-port": d.TemporalPort, "--ui-port": d.UIPort} {
+	for name, port := range map[string]int{"--temporal-port": d.TemporalPort, "--ui-port": d.UIPort, "--receiver-port": d.ReceiverPort} {
 		if port < 0 || port > 65535 {
 			return usagef("%s %d is no port", name, port)
 		}
@@ -145,6 +147,9 @@ func (d *dev) start(ctx context.Context) error {
 	if d.temporal, err = d.reserveTemporal(); err != nil {
 		return err
 	}
+	if d.receiver, err = d.startReceiver(ctx); err != nil {
+		return err
+	}
 	if d.database, err = d.startDatabase(ctx); err != nil {
 		return err
 	}
@@ -199,10 +204,11 @@ func (d *dev) startTemporal(ctx context.Context) error {
 // something cannot be helped.
 func (d *dev) watch(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
-	failed := make(chan error, 3)
+	failed := make(chan error, 4)
 	var keepers sync.WaitGroup
 	keepers.Go(func() { failed <- d.database.keep(ctx, d.say) })
 	keepers.Go(func() { failed <- d.temporal.keep(ctx, d.say) })
+	go func() { failed <- d.receiver.wait(ctx) }()
 	go func() { failed <- d.system.wait() }()
 	err := <-failed
 	cancel()
@@ -223,8 +229,9 @@ func (d *dev) stop() error {
 		err = d.system.stop(half)
 		cancel()
 	}
-	ended := make(chan error, 2)
+	ended := make(chan error, 3)
+	go func() { ended <- d.receiver.stop(ctx) }()
 	go func() { ended <- d.temporal.stop(ctx) }()
 	go func() { ended <- d.database.stop(ctx) }()
-	return errors.Join(err, <-ended, <-ended)
+	return errors.Join(err, <-ended, <-ended, <-ended)
 }

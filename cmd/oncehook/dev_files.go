@@ -1,8 +1,6 @@
 package main
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,14 +11,10 @@ import (
 	"strings"
 
 	"github.com/oncehook/oncehook"
+	"github.com/oncehook/oncehook/activities/billing"
+	"github.com/oncehook/oncehook/internal/devstack/receiver"
 	"github.com/oncehook/oncehook/internal/keyring"
 	"github.com/oncehook/oncehook/internal/store"
-)
-
-// The sources that dev has.
-const (
-	devLogistics = "logistics"
-	devAcme      = "acme"
 )
 
 func (d *dev) path(names ...string) string {
@@ -44,8 +38,8 @@ func (d *dev) makeSecrets() error {
 		return err
 	}
 	made := map[string]oncehook.Secret{"identity": identity, "keyset.json": keyset, "admin-token": admin}
-	for _, source := range []string{devLogistics, devAcme} {
-		if made[source], err = newToken(source); err != nil {
+	for _, source := range devSources() {
+		if made[source.file], err = source.newSecret(); err != nil {
 			return err
 		}
 	}
@@ -64,14 +58,6 @@ func (d *dev) makeSecrets() error {
 		return err
 	}
 	return writeFile(d.path(devMarker), []byte("The configuration beside this file was written by oncehook dev: its secrets may be printed.\n"))
-}
-
-func newToken(source string) (oncehook.Secret, error) {
-	random := make([]byte, 24)
-	if _, err := rand.Read(random); err != nil {
-		return nil, fmt.Errorf("make a token: %w", err)
-	}
-	return oncehook.Secret("dev-" + source + "-" + hex.EncodeToString(random)), nil
 }
 
 // writeFile writes a file that only this user can read, whole or not at all.
@@ -95,9 +81,9 @@ func writeFile(path string, content []byte) error {
 func (d *dev) writeConfig(ingress, admin string) error {
 	text := strings.NewReplacer(
 		"INGRESS", ingress, "ADMIN", admin,
-		"TEMPORAL", d.temporal.address, "NAMESPACE", d.temporal.namespace, "UI", d.temporal.uiURL,
+		"RECEIVER", d.receiver.addr, "TEMPORAL", d.temporal.address, "NAMESPACE", d.temporal.namespace, "UI", d.temporal.uiURL,
 	).Replace(devConfig)
-	return writeFile(d.ownConfig(), []byte(text))
+	return writeFile(d.ownConfig(), []byte(text+devSections()))
 }
 
 const devConfig = "# Written by `oncehook dev` at each start: what is changed here is lost.\n" + `version: 1
@@ -107,26 +93,10 @@ keys: {identity: {file: secrets/identity}, keyset: {file: secrets/keyset.json}}
 ingress: {addr: "INGRESS"}
 admin: {addr: "ADMIN", token: {file: secrets/admin-token}}
 work: {local: true, local_slots: 2}
+egress: {allow: ["RECEIVER"]}
+destinations:
+  ` + billing.NoticeDestination + `: {url: "http://RECEIVER` + receiver.Path + `"}
 sources:
-  ` + devLogistics + `:
-    provider: bearer
-    principals:
-      - name: logistics-sender
-        tenants: [logistics-sandbox, logistics-north]
-        credentials: [{version: "1", secret: {file: secrets/` + devLogistics + `}}]
-    types: [shipment.depot_arrival]
-    fields: {required: [shipment_id, depot_id], subject: shipment_id}
-    limits: {body: 1MiB, rate: 1000, burst: 10000}
-    retention: standard
-  ` + devAcme + `:
-    provider: bearer
-    principals:
-      - name: acme-sender
-        tenants: ["*"]
-        credentials: [{version: "1", secret: {file: secrets/` + devAcme + `}}]
-    types: ["*"]
-    limits: {body: 1MiB, rate: 1000, burst: 10000}
-    retention: standard
 `
 
 // bound is the address that was asked for, with the port that it got.
@@ -148,6 +118,7 @@ type ready struct {
 	AdminURL        string `json:"admin_url"`
 	TemporalAddress string `json:"temporal_address"`
 	TemporalUIURL   string `json:"temporal_ui_url"`
+	ReceiverURL     string `json:"receiver_url"`
 	DatabaseURL     string `json:"database_url"`
 	ConfigFile      string `json:"config_file"`
 }
@@ -158,7 +129,7 @@ func (d *dev) writeReadyFile() error {
 	}
 	content, err := json.MarshalIndent(ready{
 		IngressURL: d.system.ingressURL, AdminURL: d.system.adminURL, TemporalAddress: d.temporal.address,
-		TemporalUIURL: d.temporal.uiURL, DatabaseURL: d.database.url, ConfigFile: d.ownConfig(),
+		TemporalUIURL: d.temporal.uiURL, ReceiverURL: d.receiver.url, DatabaseURL: d.database.url, ConfigFile: d.ownConfig(),
 	}, "", "  ")
 	if err != nil {
 		return err

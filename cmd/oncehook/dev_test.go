@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,6 +18,7 @@ import (
 	"github.com/oncehook/oncehook/internal/admin/api"
 	"github.com/oncehook/oncehook/internal/config"
 	"github.com/oncehook/oncehook/internal/devstack/pgtest"
+	"github.com/oncehook/oncehook/internal/devstack/receiver"
 )
 
 // buildPatience covers a first build of temporal-dev.
@@ -27,7 +29,7 @@ func startDev(i install, data string, env ...string) (b *background, readyFile s
 	i.t.Helper()
 	readyFile = filepath.Join(i.t.TempDir(), "ready.json")
 	return i.start(env, "dev", "--data", data, "--ingress-addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0",
-		"--temporal-port", "0", "--ui-port", "0", "--ready-file", readyFile), readyFile
+		"--temporal-port", "0", "--ui-port", "0", "--receiver-port", "0", "--ready-file", readyFile), readyFile
 }
 
 func (b *background) ready(file string) ready {
@@ -49,6 +51,52 @@ func (i install) succeeded(event string) api.Trace {
 		return r.code == 0 && json.Unmarshal([]byte(r.stdout), &trace) == nil && trace.Receipt.State == api.Succeeded
 	}, 60*time.Second, 100*time.Millisecond)
 	return trace
+}
+
+// sendsFromEverySource sends each kind of event as its provider would.
+func (i install) sendsFromEverySource() {
+	i.t.Helper()
+	for source, prefix := range map[string]string{"acme": "whsec_", "stripe": "whsec_", "github": ""} {
+		secret := i.ok("sources", "secret", source)
+		require.True(i.t, strings.HasPrefix(secret, prefix), source)
+		require.Equal(i.t, secret, i.ok("sources", "token", source))
+		types := strings.Fields(i.ok("send", source))
+		require.NotEmpty(i.t, types, source)
+		for _, eventType := range types {
+			require.Contains(i.t, i.ok("send", source, eventType), "202  accepted", "%s %s", source, eventType)
+		}
+		require.Contains(i.t, i.fails(exitFailure, "send", source, types[0], "--tamper").stdout, "401", source)
+	}
+	require.Equal(i.t, "shipment.depot_arrival\n", i.ok("send", "logistics"))
+	require.Contains(i.t, i.ok("send", "stripe", "customer.created", "--id", "evt_a", "--tenant", "acct_1"), "event_key=stripe:acct_1:evt_a")
+	require.Contains(i.t, i.ok("send", "stripe", "customer.created", "--id", "evt_a"), "event_key=stripe:dev:evt_a")
+	require.Contains(i.t, i.ok("send", "github", "push", "--id", "guid-1", "--tenant", "installation:7"), "event_key=github:installation~3A7:guid-1")
+}
+
+// invoicesReach tells twice of one invoice and once of another.
+func (i install) invoicesReach(url string) {
+	i.t.Helper()
+	i.ok("send", "stripe", "invoice.paid", "--id", "evt_1", "--set", "data.object.id=in_1")
+	first := i.succeeded("evt_1")
+	require.Len(i.t, first.Actions, 4)
+	i.ok("send", "stripe", "invoice.paid", "--id", "evt_2", "--set", "data.object.id=in_1", "--times", "3")
+	second := i.succeeded("evt_2")
+	for _, action := range second.Actions[1:] {
+		require.EqualValues(i.t, "already_done", action.State, action.Name)
+	}
+	response, err := http.Get(url + receiver.Path)
+	require.NoError(i.t, err)
+	defer response.Body.Close()
+	var got receiver.Summary
+	require.NoError(i.t, json.NewDecoder(response.Body).Decode(&got))
+	notices := 0
+	for _, notice := range got.Notices {
+		if strings.Contains(string(notice.Body), `"in_1"`) {
+			notices++
+			require.Equal(i.t, "stripe:dev:evt_1:billing.notify_customer", notice.IdempotencyKey)
+		}
+	}
+	require.Equal(i.t, 1, notices)
 }
 
 // passable returns a new folder that the user postgres can enter, which t.TempDir is not.
@@ -100,7 +148,7 @@ func TestDevRunsEverythingAndFindsYesterdaysEvents(t *testing.T) {
 	r := b.ready(file)
 	require.Equal(t, filepath.Join(data, "oncehook.yaml"), r.ConfigFile)
 	i.config = r.ConfigFile
-	for _, address := range []string{r.IngressURL, r.AdminURL, r.TemporalAddress, r.TemporalUIURL} {
+	for _, address := range []string{r.IngressURL, r.AdminURL, r.TemporalAddress, r.TemporalUIURL, r.ReceiverURL} {
 		require.True(t, listens(address), address)
 		require.Contains(t, b.output.String(), address)
 	}
@@ -119,7 +167,8 @@ func TestDevRunsEverythingAndFindsYesterdaysEvents(t *testing.T) {
 	require.Equal(t, "logistics-sender", *trace.Decisions[0].Principal)
 	require.Len(t, trace.Actions, 1)
 	require.True(t, strings.HasPrefix(*trace.TemporalUiUrl, r.TemporalUIURL+"/namespaces/default/workflows/"))
-	require.Contains(t, i.ok("send", "acme", "order.created"), "202")
+	i.sendsFromEverySource()
+	i.invoicesReach(r.ReceiverURL)
 
 	killServers(t, data)
 	require.Eventually(t, func() bool {
@@ -137,7 +186,7 @@ func TestDevRunsEverythingAndFindsYesterdaysEvents(t *testing.T) {
 	require.Zero(t, code, b.output.String())
 	require.Less(t, took, 10*time.Second)
 	require.NoFileExists(t, file)
-	for _, address := range []string{r.IngressURL, r.AdminURL, r.TemporalAddress, r.TemporalUIURL} {
+	for _, address := range []string{r.IngressURL, r.AdminURL, r.TemporalAddress, r.TemporalUIURL, r.ReceiverURL} {
 		require.False(t, listens(address), "%s is stopped", address)
 	}
 
@@ -160,6 +209,9 @@ func TestDevAcceptsEventsBeforeTemporalIsThere(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	i := install{t: t, dir: t.TempDir()}
+	// Earlier versions kept a bearer token for acme.
+	require.NoError(t, os.MkdirAll(filepath.Join(data, "secrets"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(data, "secrets", "acme"), []byte("dev-acme-of-yesterday"), 0o600))
 	b, file := startDev(i, data, "TEMPORAL_ADDRESS=127.0.0.1:1", "ONCEHOOK_DATABASE_URL="+pgtest.Empty(t))
 	i.config = filepath.Join(data, "oncehook.yaml")
 	b.until(60*time.Second, func() bool {
@@ -175,7 +227,8 @@ func TestDevAcceptsEventsBeforeTemporalIsThere(t *testing.T) {
 	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
 	entries, err := os.ReadDir(filepath.Join(data, "secrets"))
 	require.NoError(t, err)
-	require.Len(t, entries, 6)
+	require.Len(t, entries, 9, "yesterday's among them")
+	require.Contains(t, i.ok("send", "acme", "order.shipped"), "202", "a secret of another form lies there unused")
 	for _, e := range entries {
 		info, err := e.Info()
 		require.NoError(t, err)
@@ -194,8 +247,8 @@ func TestDevNamesTheFlagOfATakenPort(t *testing.T) {
 	_, port, err := net.SplitHostPort(taken.Addr().String())
 	require.NoError(t, err)
 	i := install{t: t, dir: t.TempDir(), cwd: "."}
-	for _, flag := range []string{"--ingress-addr", "--admin-addr", "--temporal-port", "--ui-port"} {
-		ports := map[string]string{"--ingress-addr": "0", "--admin-addr": "0", "--temporal-port": "0", "--ui-port": "0"}
+	for _, flag := range []string{"--ingress-addr", "--admin-addr", "--temporal-port", "--ui-port", "--receiver-port"} {
+		ports := map[string]string{"--ingress-addr": "0", "--admin-addr": "0", "--temporal-port": "0", "--ui-port": "0", "--receiver-port": "0"}
 		ports[flag] = port
 		args := []string{"dev", "--data", filepath.Join(i.dir, "data")}
 		for name, value := range ports {

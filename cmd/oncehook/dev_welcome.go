@@ -28,14 +28,21 @@ oncehook is up.
   admin API    %s
   Temporal     %s
   Temporal UI  %s
+  receiver     %s  (what effects call; open it)
   data         %s
 %s
 Look at it from the other side:
 
-  %s%s trace event-demo-1042
+  %[8]s%[9]s trace event-demo-1042
+
+A paid invoice is settled, booked and announced to the receiver, once, also when a second event tells of it:
+
+  %[8]s%[9]s send stripe invoice.paid
+  %[8]s%[9]s send stripe invoice.paid
+  %[8]s%[9]s send stripe invoice.paid --set data.object.id=in_demo_43
 
 Ctrl-C stops everything; the next start finds it again.
-`, d.system.ingressURL, d.system.adminURL, d.temporal.address, ui, d.dir, d.firstEvent(), d.configHint(), os.Args[0])
+`, d.system.ingressURL, d.system.adminURL, d.temporal.address, ui, d.receiver.url, d.dir, d.firstEvent(), d.configHint(), os.Args[0])
 }
 
 func (d *dev) firstEvent() string {

@@ -22,10 +22,10 @@ type sendCommand struct {
 	output
 
 	Source      string            `arg:"" help:"The source's name in the configuration."`
-	Type        string            `arg:"" help:"The event type, such as shipment.depot_arrival."`
+	Type        string            `arg:"" optional:"" help:"The event type, such as shipment.depot_arrival. Without one, lists those that there are samples of."`
 	ID          string            `name:"id" placeholder:"ID" help:"The event id. Defaults to a new one."`
-	Tenant      string            `placeholder:"NAME" help:"The tenant. Defaults to the source's first."`
-	Set         map[string]string `mapsep:"none" placeholder:"FIELD=VALUE" help:"Set a field of the body. May be repeated."`
+	Tenant      string            `placeholder:"NAME" help:"The tenant, as the provider names it: Stripe's account, GitHub's installation:ID. Defaults to the source's."`
+	Set         map[string]string `mapsep:"none" placeholder:"FIELD=VALUE" help:"Set a field of the body, such as data.object.id=in_2 where the provider's bodies are nested. May be repeated."`
 	Times       int               `default:"1" help:"How many copies to send."`
 	Concurrency int               `default:"1" help:"How many copies at once."`
 	Tamper      bool              `help:"Spoil the signature or credential, so that the ingress refuses it."`
@@ -48,7 +48,14 @@ func (c *sendCommand) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	delivery, err := c.prepare(p, settings)
+	source, signer, err := signerOf(settings, c.Source)
+	if err != nil {
+		return err
+	}
+	if c.Type == "" && c.File == "" {
+		return c.listSamples(p, source, signer)
+	}
+	delivery, err := c.prepare(p, settings, source, signer)
 	if err != nil {
 		return err
 	}
@@ -60,20 +67,25 @@ func (c *sendCommand) Run(ctx context.Context, p *program) error {
 	return report.err()
 }
 
-// prepare finds who sends, and composes the one body of all copies.
-func (c *sendCommand) prepare(p *program, settings *config.Config) (*delivery, error) {
-	source, ok := settings.Source(c.Source)
+// signerOf returns the source and the provider that makes its requests.
+func signerOf(settings *config.Config, name string) (config.Source, oncehook.Signer, error) {
+	source, ok := settings.Source(name)
 	if !ok {
-		return nil, noSource(settings, c.Source)
+		return source, nil, noSource(settings, name)
 	}
 	provider, err := providers.New(source.Provider, oncehook.Source{Name: source.Name, Principals: source.Principals, Fields: source.Fields})
 	if err != nil {
-		return nil, err
+		return source, nil, err
 	}
 	signer, ok := provider.(oncehook.Signer)
 	if !ok {
-		return nil, fmt.Errorf("source %s: requests of provider %s cannot be made here: only the provider can sign them", source.Name, source.Provider)
+		return source, nil, fmt.Errorf("source %s: requests of provider %s cannot be made here: only the provider can sign them", source.Name, source.Provider)
 	}
+	return source, signer, nil
+}
+
+// prepare finds who sends, and composes the one body of all copies.
+func (c *sendCommand) prepare(p *program, settings *config.Config, source config.Source, signer oncehook.Signer) (*delivery, error) {
 	principal, tenant, err := sender(source, c.Tenant)
 	if err != nil {
 		return nil, err
@@ -126,9 +138,10 @@ func (c *sendCommand) body(p *program, signer oncehook.Signer, draft oncehook.Dr
 	return body, nil
 }
 
-// sender returns the principal that speaks for the tenant, and the tenant: the
-// source's first when none is asked for. A tenant out of everybody's scope is
-// sent as asked: its refusal is the point.
+// sender returns the principal that speaks for the tenant, and the tenant. When
+// none is asked for, that is the source's first, or none where the source has a
+// default. A tenant out of everybody's scope is sent as asked: its refusal is the
+// point.
 func sender(source config.Source, tenant string) (oncehook.Principal, string, error) {
 	if len(source.Principals) == 0 {
 		return oncehook.Principal{}, "", fmt.Errorf("source %s has no principal", source.Name)
@@ -142,11 +155,15 @@ func sender(source config.Source, tenant string) (oncehook.Principal, string, er
 		}
 		return first, tenant, nil
 	}
+	if source.DefaultTenant != "" {
+		for _, principal := range source.Principals {
+			if (oncehook.Proof{Tenants: principal.Tenants}).MaySpeakFor(source.DefaultTenant) {
+				return principal, "", nil
+			}
+		}
+	}
 	if len(first.Tenants) > 0 && first.Tenants[0] != oncehook.AllTenants {
 		return first, first.Tenants[0], nil
-	}
-	if source.DefaultTenant != "" {
-		return first, source.DefaultTenant, nil
 	}
 	return first, "dev", nil
 }

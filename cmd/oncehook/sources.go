@@ -9,7 +9,7 @@ import (
 )
 
 type sourcesCommand struct {
-	Token sourcesTokenCommand `cmd:"" help:"Print the token or signing secret of a source that dev made."`
+	Token sourcesTokenCommand `cmd:"" aliases:"secret" help:"Print the token or signing secret of a source that dev made."`
 }
 
 type sourcesTokenCommand struct {
