@@ -2,10 +2,8 @@ package workflows_test
 
 import (
 	"log/slog"
-	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,25 +17,15 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/oncehook/oncehook"
-	"github.com/oncehook/oncehook/activities"
-	"github.com/oncehook/oncehook/activities/billing"
-	"github.com/oncehook/oncehook/activities/logistics"
 	"github.com/oncehook/oncehook/effect"
 	"github.com/oncehook/oncehook/workflows"
 )
-
-func registry(t testing.TB) *effect.Registry {
-	t.Helper()
-	r, err := effect.NewRegistry(activities.Declared(), slices.Concat(logistics.Bindings(), billing.Bindings(http.DefaultClient, effect.Destination{})))
-	require.NoError(t, err)
-	return r
-}
 
 // replay runs a recorded run against today's code, with the production interceptors.
 func replay(t testing.TB, history *historypb.History, register func(worker.WorkflowRegistry)) error {
 	t.Helper()
 	replayer, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{
-		Interceptors:                []interceptor.WorkerInterceptor{registry(t).WorkerInterceptor(nil)},
+		Interceptors:                []interceptor.WorkerInterceptor{registry(t, effect.Destination{}).WorkerInterceptor(nil)},
 		DisableRegistrationAliasing: true,
 	})
 	require.NoError(t, err)
