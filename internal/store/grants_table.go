@@ -38,7 +38,7 @@ func tableGrants() []objectGrants {
 		},
 		{
 			name:  "receipts",
-			work:  []string{"SELECT", "UPDATE (state, cause, version, changed_at)"},
+			work:  []string{"SELECT", "UPDATE (state, cause, version, changed_at, run_id)"},
 			admin: []string{"SELECT"},
 		},
 		{
@@ -61,8 +61,8 @@ func tableGrants() []objectGrants {
 		{
 			name: "outbox",
 			work: []string{
-				"SELECT", "INSERT (kind, receipt_id, run_no, source, tenant, signal)",
-				"UPDATE (claims, lease_until, local, last_error, alert, run_id, dispatched_at)",
+				"SELECT", "INSERT (kind, receipt_id, run_no, source, tenant, signal, workflow, due_at, last_error, reopened)",
+				"UPDATE (claims, lease_until, local, last_error, alert, run_id, dispatched_at, due_at, reopened)", "DELETE",
 			},
 			admin: []string{"SELECT"},
 		},
@@ -94,6 +94,13 @@ func tableGrants() []objectGrants {
 		{name: "conflicts"},
 		{name: "conflict_resolutions"},
 		{name: "rejected_deliveries"},
+		{
+			name: "reconciler",
+			work: []string{
+				"SELECT", "UPDATE (holder, lease_until, swept_at, undispatched_at, undispatched_id, running_at, running_id)",
+			},
+			admin: []string{"SELECT (swept_at)"},
+		},
 		{
 			name:  "switches",
 			admin: []string{"SELECT"},

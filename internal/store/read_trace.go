@@ -29,7 +29,8 @@ type ReceiptView struct {
 	Deliveries int64
 	Conflicts  int64
 	LastSeen   time.Time
-	// RunID is Temporal's id of the latest run, once it is started.
+	// RunID is Temporal's id of the latest run, once it is started. It outlives the
+	// run's outbox row.
 	RunID *string
 }
 
@@ -158,9 +159,10 @@ func readReceipt(ctx context.Context, q querier, scope Scope, id uuid.UUID) (Rec
 			r.correlation_id, r.subject, r.occurred_at, r.sequence, r.workflow, r.cause, r.version, r.run_no,
 			1 + coalesce(d.duplicates, 0) AS deliveries, coalesce(d.conflicts, 0) AS conflicts,
 			greatest(r.received_at, d.last_at) AS last_seen,
-			(SELECT o.run_id FROM outbox o WHERE o.receipt_id = r.id AND o.kind = 'start' AND o.run_no = r.run_no
-			 ORDER BY o.id DESC LIMIT 1) AS run_id
-		FROM receipts r LEFT JOIN delivery_counts d ON d.receipt_id = r.id`+where.clause(), where.args)
+			CASE WHEN o.id IS NULL THEN r.run_id ELSE o.run_id END AS run_id
+		FROM receipts r LEFT JOIN delivery_counts d ON d.receipt_id = r.id
+		LEFT JOIN LATERAL (SELECT x.id, x.run_id FROM outbox x WHERE x.receipt_id = r.id AND x.kind = 'start' AND x.run_no = r.run_no
+			ORDER BY x.id DESC LIMIT 1) o ON true`+where.clause(), where.args)
 	if err != nil {
 		return ReceiptView{}, reading("read the receipt", err)
 	}
