@@ -1,6 +1,7 @@
 package config
 
 import (
+	"crypto/sha256"
 	"net/netip"
 	"net/url"
 	"strconv"
@@ -127,4 +128,26 @@ func (c *Config) destinationViews() map[string]destinationView {
 		out[name] = v
 	}
 	return out
+}
+
+// checkTokens refuses a destination's token that would let the destination act as
+// a sender or as the admin.
+func (r *reader) checkTokens(c *Config) {
+	known := map[[sha256.Size]byte]string{}
+	if len(c.Admin.Token) > 0 {
+		known[sha256.Sum256(c.Admin.Token)] = "admin.token"
+	}
+	for _, s := range c.Sources {
+		for p, principal := range s.Principals {
+			for n, credential := range principal.Credentials {
+				known[sha256.Sum256(credential.Secret)] = credentialPath(s.Name, p, n)
+			}
+		}
+	}
+	for name, d := range c.Destinations {
+		path := "destinations." + printable(name) + ".token"
+		if other, ok := known[sha256.Sum256(d.Token)]; ok && len(d.Token) > 0 {
+			r.problem(r.lines[path], path, "holds the same secret as %s: give each its own", other)
+		}
+	}
 }

@@ -34,6 +34,7 @@ func (r *reader) config(root *yaml.Node) *Config {
 	c.Sources = r.sources(o)
 	o.done()
 	r.checkSecrets(c)
+	r.checkTokens(c)
 	sortProblems(r.problems)
 	return c
 }
