@@ -3,7 +3,6 @@ package harness
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -77,6 +76,7 @@ func New(t *testing.T, o Options) *System {
 	a, err := app.New(app.Config{Settings: settings, Parts: &parts})
 	require.NoError(t, err)
 	require.NoError(t, a.Migrate(context.Background()))
+	s.makeRoles(a)
 	s.Pool, err = pgxpool.New(context.Background(), s.URL)
 	require.NoError(t, err)
 	t.Cleanup(s.Pool.Close)
@@ -89,13 +89,14 @@ func (s *System) writeConfig(o Options) {
 	identity, keyset, err := keyring.Generate()
 	require.NoError(t, err)
 	secrets := map[string]string{
-		"identity": string(identity), "keyset.json": string(keyset), "db": s.roleURL("", o.Parameters), "admin": AdminToken,
+		"identity": string(identity), "keyset.json": string(keyset), "db": s.URL, "admin": AdminToken,
 		"logistics": LogisticsToken, "sandbox": SandboxToken, "acme": AcmeToken, "batch": BatchToken,
 		"stripe": StripeSecret, "webhooks": WebhooksSecret, "github": GitHubSecret,
 	}
 	for name, value := range secrets {
 		require.NoError(t, os.WriteFile(filepath.Join(s.dir, name), []byte(value), 0o600))
 	}
+	s.writeURLs("db", "", o.Parameters)
 	if o.Rate == 0 {
 		o.Rate, o.Burst = 1e6, 1e6
 	}
@@ -104,7 +105,7 @@ func (s *System) writeConfig(o Options) {
 		temporal = o.Temporal.Address()
 	}
 	text := fmt.Sprintf(`version: 1
-database: {url: {file: db}}
+database: %s
 temporal: {address: %q, namespace: default}
 keys: {identity: {file: identity}, keyset: {file: keyset.json}}
 ingress: {addr: "127.0.0.1:0"}
@@ -131,7 +132,7 @@ sources:
     principals: [{name: batch-sender, tenants: ["*"], credentials: [{version: "1", secret: {file: batch}}]}]
     types: [shipment.depot_arrival]
     fields: {required: [shipment_id, depot_id], subject: shipment_id}
-`, temporal, !o.Regular, o.Rate, o.Burst)
+`, databases, temporal, !o.Regular, o.Rate, o.Burst)
 	s.ConfigFile = filepath.Join(s.dir, "oncehook.yaml")
 	require.NoError(t, os.WriteFile(s.ConfigFile, []byte(text), 0o600))
 }
@@ -139,38 +140,24 @@ sources:
 // With returns the same installation whose roles connect with other parameters.
 func (s *System) With(parameters map[string]string) *System {
 	s.T.Helper()
-	return s.variant("parameters", s.roleURL("", parameters))
+	return s.variant("parameters", "", parameters)
 }
 
 // Through returns the same installation whose roles connect through a proxy.
 func (s *System) Through(addr string) *System {
 	s.T.Helper()
-	return s.variant("proxy", s.roleURL(addr, nil))
+	return s.variant("proxy", addr, nil)
 }
 
-func (s *System) variant(name, dsn string) *System {
+func (s *System) variant(name, through string, parameters map[string]string) *System {
 	s.T.Helper()
 	other := *s
 	text, err := os.ReadFile(s.ConfigFile)
 	require.NoError(s.T, err)
 	other.ConfigFile = filepath.Join(s.dir, name+".yaml")
-	require.NoError(s.T, os.WriteFile(other.ConfigFile, []byte(strings.Replace(string(text), "{file: db}", "{file: "+name+"-db}", 1)), 0o600))
-	require.NoError(s.T, os.WriteFile(filepath.Join(s.dir, name+"-db"), []byte(dsn), 0o600))
+	require.NoError(s.T, os.WriteFile(other.ConfigFile, []byte(strings.ReplaceAll(string(text), "{file: db-", "{file: "+name+"-")), 0o600))
+	s.writeURLs(name, through, parameters)
 	return &other
-}
-
-func (s *System) roleURL(through string, parameters map[string]string) string {
-	u, err := url.Parse(s.URL)
-	require.NoError(s.T, err)
-	if through != "" {
-		u.Host = through
-	}
-	q := u.Query()
-	for name, value := range parameters {
-		q.Set(name, value)
-	}
-	u.RawQuery = q.Encode()
-	return u.String()
 }
 
 // Serve starts a `serve` process.

@@ -23,8 +23,18 @@ func (s *System) WorkWith(env ...string) *Process {
 	return start(s.T, roleWork, s.ConfigFile, env...)
 }
 
-// OnlyIngress restricts a process of ServeWith to the ingress.
-const OnlyIngress = envOnly + "=ingress"
+// WorkUnready starts a `work` process that nothing lets become ready.
+func (s *System) WorkUnready(env ...string) *Process {
+	s.T.Helper()
+	p, _ := launch(s.T, roleWork, s.ConfigFile, env...)
+	return p
+}
+
+// OnlyIngress and OnlyAdmin restrict a process of ServeWith to one listener.
+const (
+	OnlyIngress = envOnly + "=ingress"
+	OnlyAdmin   = envOnly + "=admin"
+)
 
 // WithOperations makes a process answer operators at a free port.
 const WithOperations = "ONCEHOOK_TELEMETRY_ADDR=127.0.0.1:0"
