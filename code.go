@@ -11,6 +11,7 @@ const (
 	CodeMalformedRequest           Code = "malformed_request"
 	CodeUnauthenticated            Code = "unauthenticated"
 	CodeTenantForbidden            Code = "tenant_forbidden"
+	CodeForbidden                  Code = "forbidden"
 	CodeSourceUnknown              Code = "source_unknown"
 	CodeNotFound                   Code = "not_found"
 	CodeMethodNotAllowed           Code = "method_not_allowed"
@@ -42,6 +43,7 @@ var codes = map[Code]codeFacts{
 	CodeMalformedRequest:           {http.StatusBadRequest, "The request is not well-formed HTTP", false},
 	CodeUnauthenticated:            {http.StatusUnauthorized, "The request could not be authenticated", false},
 	CodeTenantForbidden:            {http.StatusForbidden, "The principal may not speak for this tenant", false},
+	CodeForbidden:                  {http.StatusForbidden, "The operator may not do this", false},
 	CodeSourceUnknown:              {http.StatusNotFound, "There is no such source", false},
 	CodeNotFound:                   {http.StatusNotFound, "There is no such thing", false},
 	CodeMethodNotAllowed:           {http.StatusMethodNotAllowed, "The method is not allowed here", false},

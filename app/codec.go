@@ -1,12 +1,17 @@
 package app
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"time"
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 
+	"github.com/oncehook/oncehook/internal/admin"
 	"github.com/oncehook/oncehook/internal/codec"
+	"github.com/oncehook/oncehook/internal/store"
 )
 
 // encrypt sets the converters of the payload codec. A client, its worker and a
@@ -37,4 +42,39 @@ func (a *App) warnOfPlainHistories(ctx context.Context) {
 func (a *App) dataConverter() (converter.DataConverter, error) {
 	options, err := a.TemporalOptions()
 	return options.DataConverter, err
+}
+
+// adminCodec is the codec of the admin API and the namespace that it is for. A
+// Temporal configuration that cannot be read leaves the API without it.
+func (a *App) adminCodec() (*codec.Codec, string) {
+	options, err := a.TemporalOptions()
+	if err != nil {
+		a.log.Warn("the admin API has no codec endpoint", "error", err.Error())
+		return nil, cmp.Or(a.settings.Temporal.Namespace, client.DefaultNamespace)
+	}
+	return a.codecOf(options.Namespace), options.Namespace
+}
+
+// CodecLink returns the path, at the admin API, of a codec endpoint for the
+// Temporal UI that decodes as the first admin for so long: dev gives it to its own
+// UI. It is "" where the keyset has no payload key in use.
+func (a *App) CodecLink(ctx context.Context, life time.Duration) (string, error) {
+	c, _ := a.adminCodec()
+	if c == nil || !c.Keyed() {
+		return "", nil
+	}
+	database, err := store.OpenAdmin(ctx, a.storeOptions("admin", 1))
+	if err != nil {
+		return "", fmt.Errorf("open the database for a codec link: %w", err)
+	}
+	defer database.Close()
+	operator, err := database.OperatorNamed(ctx, firstAdmin)
+	if err != nil {
+		return "", fmt.Errorf("make a codec link: %w", err)
+	}
+	link, err := c.Link(operator.ID, a.now().Add(life))
+	if err != nil {
+		return "", err
+	}
+	return admin.CodecLinkPath(link), nil
 }

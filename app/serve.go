@@ -208,10 +208,7 @@ func (a *App) ingressHandler(in *store.Ingress) (http.Handler, error) {
 }
 
 func (a *App) adminHandler(ad *store.Admin, ready func(context.Context) error) http.Handler {
-	namespace := a.settings.Temporal.Namespace
-	if namespace == "" {
-		namespace = "default"
-	}
+	payloads, namespace := a.adminCodec()
 	sources := make([]store.LookupSource, 0, len(a.settings.Sources))
 	for _, c := range a.settings.Sources {
 		sources = append(sources, store.LookupSource{Name: c.Name, Personal: c.PersonalIDs})
@@ -219,6 +216,7 @@ func (a *App) adminHandler(ad *store.Admin, ready func(context.Context) error) h
 	return admin.New(admin.Config{
 		Store: ad, Ready: ready, Metrics: a.metrics.Handler(),
 		TemporalUI: a.settings.Temporal.UIURL, Namespace: namespace, Sources: sources, Log: a.log,
+		Codec: payloads, Now: a.now,
 	})
 }
 

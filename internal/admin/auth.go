@@ -40,7 +40,13 @@ func (s *server) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		ctx, cancel := context.WithTimeout(request.Context(), requestTimeout)
 		defer cancel()
-		operator, err := s.Store.Authenticate(ctx, bearerToken(request.Header["Authorization"]))
+		var operator store.Operator
+		var err error
+		if strings.HasPrefix(request.URL.Path, linksPath) {
+			operator, err = s.linked(ctx, request)
+		} else {
+			operator, err = s.Store.Authenticate(ctx, bearerToken(request.Header["Authorization"]))
+		}
 		if err != nil {
 			return err
 		}

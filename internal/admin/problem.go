@@ -55,7 +55,13 @@ func (s *server) problem(err error, c echo.Context) {
 func describe(err error) api.Problem {
 	var bad *invalid
 	var routed *echo.HTTPError
+	var denied *forbidden
+	var tooLarge *http.MaxBytesError
 	switch {
+	case errors.As(err, &tooLarge):
+		return problemOf(oncehook.CodeBodyTooLarge, "send fewer payloads at once")
+	case errors.As(err, &denied):
+		return problemOf(oncehook.CodeForbidden, denied.detail)
 	case errors.Is(err, store.ErrUnauthenticated):
 		return problemOf(oncehook.CodeUnauthenticated, "send an operator's token: Authorization: Bearer oh_…")
 	case errors.Is(err, store.ErrNotFound):
@@ -82,6 +88,8 @@ func describeRouted(err *echo.HTTPError) api.Problem {
 		return problemOf(oncehook.CodeNotFound, "there is no such path; /openapi.json lists them")
 	case http.StatusMethodNotAllowed:
 		return problemOf(oncehook.CodeMethodNotAllowed, "this path has other methods; /openapi.json lists them")
+	case http.StatusUnsupportedMediaType:
+		return problemOf(oncehook.CodeContentTypeUnsupported, "send application/json")
 	case http.StatusBadRequest:
 		detail, _ := err.Message.(string)
 		return problemOf(oncehook.CodeFieldInvalid, detail)

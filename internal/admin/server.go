@@ -2,17 +2,20 @@
 //
 // openapi.yaml is the source; package api is generated from it. Whoever has no
 // valid token learns nothing, not even which paths exist, but for the four
-// paths that a balancer and a metrics scraper need.
+// paths that a balancer and a metrics scraper need, and for what the pages of the
+// configured Temporal UI may call.
 package admin
 
 import (
 	"context"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/oncehook/oncehook/internal/admin/api"
+	"github.com/oncehook/oncehook/internal/codec"
 	"github.com/oncehook/oncehook/internal/store"
 )
 
@@ -30,6 +33,11 @@ type Config struct {
 	Namespace string
 	// Sources are the configured sources: whose hashed ids a look-up can find.
 	Sources []store.LookupSource
+	// Codec decrypts the payloads of the namespace for operators. Nil: there is no
+	// codec endpoint.
+	Codec *codec.Codec
+	// Now is the process's clock. Defaults to time.Now.
+	Now func() time.Time
 	// Log defaults to slog.Default.
 	Log *slog.Logger
 }
@@ -37,6 +45,9 @@ type Config struct {
 // server implements the generated api.StrictServerInterface.
 type server struct {
 	Config
+	// uiOrigins are TemporalUI's: whose pages may use the codec.
+	uiOrigins []string
+	decodes   *tally
 }
 
 // New returns the handler of the admin API.
@@ -53,9 +64,16 @@ func New(c Config) http.Handler {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
-	s := &server{Config: c}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	s := &server{Config: c, uiOrigins: originsOf(c.TemporalUI)}
+	s.decodes = newTally(c.Store.RecordDecoded, c.Now, func(err error) {
+		c.Log.Warn("decrypted payloads are not audited yet", "error", err.Error())
+	})
 	e := echo.New()
 	e.HTTPErrorHandler = s.problem
+	e.Pre(s.codecDoor)
 	// Before routing: an unknown path must not answer otherwise than a known one.
 	e.Pre(s.authenticate)
 	api.RegisterHandlers(e, api.NewStrictHandler(s, nil))

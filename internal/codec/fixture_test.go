@@ -24,3 +24,10 @@ func withoutPayloadKeys(t *testing.T, r *rotation) *rotation {
 	require.NoError(t, err)
 	return &rotation{r.identity, keyset}
 }
+
+func encoded(t *testing.T, r *rotation) []byte {
+	t.Helper()
+	raw, err := r.keyset.Encode()
+	require.NoError(t, err)
+	return raw
+}

@@ -101,6 +101,13 @@ type Action struct {
 	WaitsFor *string `json:"waits_for"`
 }
 
+// CodecLink defines model for CodecLink.
+type CodecLink struct {
+	// Endpoint What to enter as the codec endpoint in the Temporal UI, relative to this API's own address.
+	Endpoint  string    `json:"endpoint"`
+	ExpiresAt time.Time `json:"expires_at"`
+}
+
 // Decision What was decided about a delivery, or about `count` alike.
 type Decision struct {
 	At    time.Time `json:"at"`
@@ -176,6 +183,17 @@ type OutboxEntry struct {
 	LastError *string `json:"last_error"`
 	RunId     *string `json:"run_id"`
 	RunNo     int32   `json:"run_no"`
+}
+
+// Payload defines model for Payload.
+type Payload struct {
+	Data     *[]byte            `json:"data,omitempty"`
+	Metadata *map[string][]byte `json:"metadata,omitempty"`
+}
+
+// Payloads Temporal's message of this name, in JSON.
+type Payloads struct {
+	Payloads []Payload `json:"payloads"`
 }
 
 // Problem defines model for Problem.
@@ -291,8 +309,23 @@ type Cursor = string
 // Limit defines model for Limit.
 type Limit = int
 
+// Namespace defines model for Namespace.
+type Namespace = string
+
 // ReceiptID defines model for ReceiptID.
 type ReceiptID = openapi_types.UUID
+
+// DecodePayloadsParams defines parameters for DecodePayloads.
+type DecodePayloadsParams struct {
+	// XNamespace The Temporal namespace that the payloads come from; another than the configured one is refused.
+	XNamespace *Namespace `json:"X-Namespace,omitempty"`
+}
+
+// EncodePayloadsParams defines parameters for EncodePayloads.
+type EncodePayloadsParams struct {
+	// XNamespace The Temporal namespace that the payloads come from; another than the configured one is refused.
+	XNamespace *Namespace `json:"X-Namespace,omitempty"`
+}
 
 // ListEventsParams defines parameters for ListEvents.
 type ListEventsParams struct {
@@ -326,6 +359,12 @@ type LookupEventsParams struct {
 	// Limit The size of a page.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 }
+
+// DecodePayloadsJSONRequestBody defines body for DecodePayloads for application/json ContentType.
+type DecodePayloadsJSONRequestBody = Payloads
+
+// EncodePayloadsJSONRequestBody defines body for EncodePayloads for application/json ContentType.
+type EncodePayloadsJSONRequestBody = Payloads
 
 // RequestEditorFn is the function signature for the RequestEditor callback function
 type RequestEditorFn func(ctx context.Context, req *http.Request) error
@@ -401,6 +440,49 @@ func WithRequestEditorFn(fn RequestEditorFn) ClientOption {
 // The interface specification for the client above.
 type ClientInterface interface {
 
+	// DecodePayloadsWithBody Decrypts payloads, as a codec server of Temporal's.
+	//
+	// For an operator, or above, whose scope is every source and tenant: a payload does not say whose it is. The
+	// number of payloads goes to the audit. Payloads that are not encrypted, or do not open, come back as they are.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /api/v1/codec/decode (the `DecodePayloads` operationId).
+	DecodePayloadsWithBody(ctx context.Context, params *DecodePayloadsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DecodePayloads Decrypts payloads, as a codec server of Temporal's.
+	//
+	// For an operator, or above, whose scope is every source and tenant: a payload does not say whose it is. The
+	// number of payloads goes to the audit. Payloads that are not encrypted, or do not open, come back as they are.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /api/v1/codec/decode (the `DecodePayloads` operationId).
+	DecodePayloads(ctx context.Context, params *DecodePayloadsParams, body DecodePayloadsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// EncodePayloadsWithBody Encrypts payloads, as a codec server of Temporal's.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /api/v1/codec/encode (the `EncodePayloads` operationId).
+	EncodePayloadsWithBody(ctx context.Context, params *EncodePayloadsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// EncodePayloads Encrypts payloads, as a codec server of Temporal's.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /api/v1/codec/encode (the `EncodePayloads` operationId).
+	EncodePayloads(ctx context.Context, params *EncodePayloadsParams, body EncodePayloadsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// MakeCodecLink A codec endpoint for the Temporal UI in the operator's own browser.
+	//
+	// The Temporal UI cannot send an operator's token to its codec endpoint. This one carries a capability in its
+	// path: below it /decode and /encode answer as they do above, as this operator and without a token, to pages
+	// of the configured Temporal UI only, until it expires or the operator is disabled. Treat it like a password.
+	//
+	// Corresponds with POST /api/v1/codec/links (the `MakeCodecLink` operationId).
+	MakeCodecLink(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListEvents Events, the newest first.
 	//
 	// Corresponds with GET /api/v1/events (the `ListEvents` operationId).
@@ -437,6 +519,99 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /readyz (the `GetReadiness` operationId).
 	GetReadiness(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+}
+
+// DecodePayloadsWithBody Decrypts payloads, as a codec server of Temporal's.
+//
+// For an operator, or above, whose scope is every source and tenant: a payload does not say whose it is. The
+// number of payloads goes to the audit. Payloads that are not encrypted, or do not open, come back as they are.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /api/v1/codec/decode (the `DecodePayloads` operationId).
+func (c *Client) DecodePayloadsWithBody(ctx context.Context, params *DecodePayloadsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDecodePayloadsRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DecodePayloads Decrypts payloads, as a codec server of Temporal's.
+//
+// For an operator, or above, whose scope is every source and tenant: a payload does not say whose it is. The
+// number of payloads goes to the audit. Payloads that are not encrypted, or do not open, come back as they are.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /api/v1/codec/decode (the `DecodePayloads` operationId).
+func (c *Client) DecodePayloads(ctx context.Context, params *DecodePayloadsParams, body DecodePayloadsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDecodePayloadsRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// EncodePayloadsWithBody Encrypts payloads, as a codec server of Temporal's.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /api/v1/codec/encode (the `EncodePayloads` operationId).
+func (c *Client) EncodePayloadsWithBody(ctx context.Context, params *EncodePayloadsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewEncodePayloadsRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// EncodePayloads Encrypts payloads, as a codec server of Temporal's.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /api/v1/codec/encode (the `EncodePayloads` operationId).
+func (c *Client) EncodePayloads(ctx context.Context, params *EncodePayloadsParams, body EncodePayloadsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewEncodePayloadsRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// MakeCodecLink A codec endpoint for the Temporal UI in the operator's own browser.
+//
+// The Temporal UI cannot send an operator's token to its codec endpoint. This one carries a capability in its
+// path: below it /decode and /encode answer as they do above, as this operator and without a token, to pages
+// of the configured Temporal UI only, until it expires or the operator is disabled. Treat it like a password.
+//
+// Corresponds with POST /api/v1/codec/links (the `MakeCodecLink` operationId).
+func (c *Client) MakeCodecLink(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewMakeCodecLinkRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
 }
 
 // ListEvents Events, the newest first.
@@ -534,6 +709,143 @@ func (c *Client) GetReadiness(ctx context.Context, reqEditors ...RequestEditorFn
 		return nil, err
 	}
 	return c.Client.Do(req)
+}
+
+// NewDecodePayloadsRequest calls the generic DecodePayloads builder with application/json body
+func NewDecodePayloadsRequest(server string, params *DecodePayloadsParams, body DecodePayloadsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewDecodePayloadsRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewDecodePayloadsRequestWithBody constructs an http.Request for the DecodePayloads method, with any body, and a specified content type
+func NewDecodePayloadsRequestWithBody(server string, params *DecodePayloadsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/codec/decode")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XNamespace != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "X-Namespace", *params.XNamespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("X-Namespace", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewEncodePayloadsRequest calls the generic EncodePayloads builder with application/json body
+func NewEncodePayloadsRequest(server string, params *EncodePayloadsParams, body EncodePayloadsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewEncodePayloadsRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewEncodePayloadsRequestWithBody constructs an http.Request for the EncodePayloads method, with any body, and a specified content type
+func NewEncodePayloadsRequestWithBody(server string, params *EncodePayloadsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/codec/encode")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XNamespace != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "X-Namespace", *params.XNamespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("X-Namespace", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewMakeCodecLinkRequest constructs an http.Request for the MakeCodecLink method
+func NewMakeCodecLinkRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/codec/links")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
 }
 
 // NewListEventsRequest constructs an http.Request for the ListEvents method
@@ -890,6 +1202,51 @@ func WithBaseURL(baseURL string) ClientOption {
 // ClientWithResponsesInterface is the interface specification for the client with responses above.
 type ClientWithResponsesInterface interface {
 
+	// DecodePayloadsWithBodyWithResponse Decrypts payloads, as a codec server of Temporal's.
+	//
+	// For an operator, or above, whose scope is every source and tenant: a payload does not say whose it is. The
+	// number of payloads goes to the audit. Payloads that are not encrypted, or do not open, come back as they are.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /api/v1/codec/decode (the `DecodePayloads` operationId).
+	DecodePayloadsWithBodyWithResponse(ctx context.Context, params *DecodePayloadsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DecodePayloadsResponse, error)
+
+	// DecodePayloadsWithResponse Decrypts payloads, as a codec server of Temporal's.
+	//
+	// For an operator, or above, whose scope is every source and tenant: a payload does not say whose it is. The
+	// number of payloads goes to the audit. Payloads that are not encrypted, or do not open, come back as they are.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /api/v1/codec/decode (the `DecodePayloads` operationId).
+	DecodePayloadsWithResponse(ctx context.Context, params *DecodePayloadsParams, body DecodePayloadsJSONRequestBody, reqEditors ...RequestEditorFn) (*DecodePayloadsResponse, error)
+
+	// EncodePayloadsWithBodyWithResponse Encrypts payloads, as a codec server of Temporal's.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /api/v1/codec/encode (the `EncodePayloads` operationId).
+	EncodePayloadsWithBodyWithResponse(ctx context.Context, params *EncodePayloadsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*EncodePayloadsResponse, error)
+
+	// EncodePayloadsWithResponse Encrypts payloads, as a codec server of Temporal's.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /api/v1/codec/encode (the `EncodePayloads` operationId).
+	EncodePayloadsWithResponse(ctx context.Context, params *EncodePayloadsParams, body EncodePayloadsJSONRequestBody, reqEditors ...RequestEditorFn) (*EncodePayloadsResponse, error)
+
+	// MakeCodecLinkWithResponse A codec endpoint for the Temporal UI in the operator's own browser.
+	//
+	// The Temporal UI cannot send an operator's token to its codec endpoint. This one carries a capability in its
+	// path: below it /decode and /encode answer as they do above, as this operator and without a token, to pages
+	// of the configured Temporal UI only, until it expires or the operator is disabled. Treat it like a password.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /api/v1/codec/links (the `MakeCodecLink` operationId).
+	MakeCodecLinkWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*MakeCodecLinkResponse, error)
+
 	// ListEventsWithResponse Events, the newest first.
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -938,6 +1295,150 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /readyz (the `GetReadiness` operationId).
 	GetReadinessWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetReadinessResponse, error)
+}
+
+type DecodePayloadsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Payloads
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r DecodePayloadsResponse) GetJSON200() *Payloads {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r DecodePayloadsResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DecodePayloadsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DecodePayloadsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DecodePayloadsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DecodePayloadsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type EncodePayloadsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Payloads
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r EncodePayloadsResponse) GetJSON200() *Payloads {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r EncodePayloadsResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r EncodePayloadsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r EncodePayloadsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r EncodePayloadsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r EncodePayloadsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type MakeCodecLinkResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *CodecLink
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r MakeCodecLinkResponse) GetJSON200() *CodecLink {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r MakeCodecLinkResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r MakeCodecLinkResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r MakeCodecLinkResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r MakeCodecLinkResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r MakeCodecLinkResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
 }
 
 type ListEventsResponse struct {
@@ -1221,6 +1722,81 @@ func (r GetReadinessResponse) ContentType() string {
 	return ""
 }
 
+// DecodePayloadsWithBodyWithResponse Decrypts payloads, as a codec server of Temporal's.
+//
+// For an operator, or above, whose scope is every source and tenant: a payload does not say whose it is. The
+// number of payloads goes to the audit. Payloads that are not encrypted, or do not open, come back as they are.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /api/v1/codec/decode (the `DecodePayloads` operationId).
+func (c *ClientWithResponses) DecodePayloadsWithBodyWithResponse(ctx context.Context, params *DecodePayloadsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DecodePayloadsResponse, error) {
+	rsp, err := c.DecodePayloadsWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDecodePayloadsResponse(rsp)
+}
+
+// DecodePayloadsWithResponse Decrypts payloads, as a codec server of Temporal's.
+//
+// For an operator, or above, whose scope is every source and tenant: a payload does not say whose it is. The
+// number of payloads goes to the audit. Payloads that are not encrypted, or do not open, come back as they are.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /api/v1/codec/decode (the `DecodePayloads` operationId).
+func (c *ClientWithResponses) DecodePayloadsWithResponse(ctx context.Context, params *DecodePayloadsParams, body DecodePayloadsJSONRequestBody, reqEditors ...RequestEditorFn) (*DecodePayloadsResponse, error) {
+	rsp, err := c.DecodePayloads(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDecodePayloadsResponse(rsp)
+}
+
+// EncodePayloadsWithBodyWithResponse Encrypts payloads, as a codec server of Temporal's.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /api/v1/codec/encode (the `EncodePayloads` operationId).
+func (c *ClientWithResponses) EncodePayloadsWithBodyWithResponse(ctx context.Context, params *EncodePayloadsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*EncodePayloadsResponse, error) {
+	rsp, err := c.EncodePayloadsWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseEncodePayloadsResponse(rsp)
+}
+
+// EncodePayloadsWithResponse Encrypts payloads, as a codec server of Temporal's.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /api/v1/codec/encode (the `EncodePayloads` operationId).
+func (c *ClientWithResponses) EncodePayloadsWithResponse(ctx context.Context, params *EncodePayloadsParams, body EncodePayloadsJSONRequestBody, reqEditors ...RequestEditorFn) (*EncodePayloadsResponse, error) {
+	rsp, err := c.EncodePayloads(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseEncodePayloadsResponse(rsp)
+}
+
+// MakeCodecLinkWithResponse A codec endpoint for the Temporal UI in the operator's own browser.
+//
+// The Temporal UI cannot send an operator's token to its codec endpoint. This one carries a capability in its
+// path: below it /decode and /encode answer as they do above, as this operator and without a token, to pages
+// of the configured Temporal UI only, until it expires or the operator is disabled. Treat it like a password.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /api/v1/codec/links (the `MakeCodecLink` operationId).
+func (c *ClientWithResponses) MakeCodecLinkWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*MakeCodecLinkResponse, error) {
+	rsp, err := c.MakeCodecLink(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseMakeCodecLinkResponse(rsp)
+}
+
 // ListEventsWithResponse Events, the newest first.
 //
 // Returns a wrapper object for the known response body format(s).
@@ -1304,6 +1880,105 @@ func (c *ClientWithResponses) GetReadinessWithResponse(ctx context.Context, reqE
 		return nil, err
 	}
 	return ParseGetReadinessResponse(rsp)
+}
+
+// ParseDecodePayloadsResponse parses an HTTP response from a DecodePayloadsWithResponse call
+func ParseDecodePayloadsResponse(rsp *http.Response) (*DecodePayloadsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DecodePayloadsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Payloads
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseEncodePayloadsResponse parses an HTTP response from a EncodePayloadsWithResponse call
+func ParseEncodePayloadsResponse(rsp *http.Response) (*EncodePayloadsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &EncodePayloadsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Payloads
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseMakeCodecLinkResponse parses an HTTP response from a MakeCodecLinkWithResponse call
+func ParseMakeCodecLinkResponse(rsp *http.Response) (*MakeCodecLinkResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &MakeCodecLinkResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest CodecLink
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
 }
 
 // ParseListEventsResponse parses an HTTP response from a ListEventsWithResponse call
@@ -1499,6 +2174,15 @@ func ParseGetReadinessResponse(rsp *http.Response) (*GetReadinessResponse, error
 
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
+	// DecodePayloads Decrypts payloads, as a codec server of Temporal's.
+	// (POST /api/v1/codec/decode)
+	DecodePayloads(ctx echo.Context, params DecodePayloadsParams) error
+	// EncodePayloads Encrypts payloads, as a codec server of Temporal's.
+	// (POST /api/v1/codec/encode)
+	EncodePayloads(ctx echo.Context, params EncodePayloadsParams) error
+	// MakeCodecLink A codec endpoint for the Temporal UI in the operator's own browser.
+	// (POST /api/v1/codec/links)
+	MakeCodecLink(ctx echo.Context) error
 	// ListEvents Events, the newest first.
 	// (GET /api/v1/events)
 	ListEvents(ctx echo.Context, params ListEventsParams) error
@@ -1522,6 +2206,73 @@ type ServerInterface interface {
 // ServerInterfaceWrapper converts echo contexts to parameters.
 type ServerInterfaceWrapper struct {
 	Handler ServerInterface
+}
+
+// DecodePayloads converts echo context to params.
+func (w *ServerInterfaceWrapper) DecodePayloads(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DecodePayloadsParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "X-Namespace" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("X-Namespace")]; found {
+		var XNamespace Namespace
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for X-Namespace, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "X-Namespace", valueList[0], &XNamespace, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter X-Namespace: %s", err))
+		}
+
+		params.XNamespace = &XNamespace
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.DecodePayloads(ctx, params)
+	return err
+}
+
+// EncodePayloads converts echo context to params.
+func (w *ServerInterfaceWrapper) EncodePayloads(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params EncodePayloadsParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "X-Namespace" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("X-Namespace")]; found {
+		var XNamespace Namespace
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for X-Namespace, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "X-Namespace", valueList[0], &XNamespace, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter X-Namespace: %s", err))
+		}
+
+		params.XNamespace = &XNamespace
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.EncodePayloads(ctx, params)
+	return err
+}
+
+// MakeCodecLink converts echo context to params.
+func (w *ServerInterfaceWrapper) MakeCodecLink(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.MakeCodecLink(ctx)
+	return err
 }
 
 // ListEvents converts echo context to params.
@@ -1710,6 +2461,9 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.GET(options.BaseURL+"/api/v1/events/:receipt_id", wrapper.GetEvent, options.OperationMiddlewares["getEvent"]...)
 	router.GET(options.BaseURL+"/api/v1/events/:receipt_id/trace", wrapper.GetTrace, options.OperationMiddlewares["getTrace"]...)
 	router.GET(options.BaseURL+"/api/v1/lookup", wrapper.LookupEvents, options.OperationMiddlewares["lookupEvents"]...)
+	router.POST(options.BaseURL+"/api/v1/codec/decode", wrapper.DecodePayloads, options.OperationMiddlewares["decodePayloads"]...)
+	router.POST(options.BaseURL+"/api/v1/codec/encode", wrapper.EncodePayloads, options.OperationMiddlewares["encodePayloads"]...)
+	router.POST(options.BaseURL+"/api/v1/codec/links", wrapper.MakeCodecLink, options.OperationMiddlewares["makeCodecLink"]...)
 	router.GET(options.BaseURL+"/livez", wrapper.GetLiveness, options.OperationMiddlewares["getLiveness"]...)
 	router.GET(options.BaseURL+"/readyz", wrapper.GetReadiness, options.OperationMiddlewares["getReadiness"]...)
 
@@ -1719,7 +2473,127 @@ type EventPageJSONResponse EventPage
 
 type HealthJSONResponse Health
 
+type PayloadsJSONResponse Payloads
+
 type ProblemApplicationProblemPlusJSONResponse Problem
+
+type DecodePayloadsRequestObject struct {
+	Params DecodePayloadsParams
+	Body   *DecodePayloadsJSONRequestBody
+}
+
+type DecodePayloadsResponseObject interface {
+	VisitDecodePayloadsResponse(w http.ResponseWriter) error
+}
+
+type DecodePayloads200JSONResponse struct{ PayloadsJSONResponse }
+
+func (response DecodePayloads200JSONResponse) VisitDecodePayloadsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DecodePayloadsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response DecodePayloadsdefaultApplicationProblemPlusJSONResponse) VisitDecodePayloadsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type EncodePayloadsRequestObject struct {
+	Params EncodePayloadsParams
+	Body   *EncodePayloadsJSONRequestBody
+}
+
+type EncodePayloadsResponseObject interface {
+	VisitEncodePayloadsResponse(w http.ResponseWriter) error
+}
+
+type EncodePayloads200JSONResponse struct{ PayloadsJSONResponse }
+
+func (response EncodePayloads200JSONResponse) VisitEncodePayloadsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type EncodePayloadsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response EncodePayloadsdefaultApplicationProblemPlusJSONResponse) VisitEncodePayloadsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type MakeCodecLinkRequestObject struct {
+}
+
+type MakeCodecLinkResponseObject interface {
+	VisitMakeCodecLinkResponse(w http.ResponseWriter) error
+}
+
+type MakeCodecLink200JSONResponse CodecLink
+
+func (response MakeCodecLink200JSONResponse) VisitMakeCodecLinkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type MakeCodecLinkdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response MakeCodecLinkdefaultApplicationProblemPlusJSONResponse) VisitMakeCodecLinkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
 
 type ListEventsRequestObject struct {
 	Params ListEventsParams
@@ -1935,6 +2809,15 @@ func (response GetReadiness503JSONResponse) VisitGetReadinessResponse(w http.Res
 
 // StrictServerInterface represents all server handlers.
 type StrictServerInterface interface {
+	// DecodePayloads Decrypts payloads, as a codec server of Temporal's.
+	// (POST /api/v1/codec/decode)
+	DecodePayloads(ctx context.Context, request DecodePayloadsRequestObject) (DecodePayloadsResponseObject, error)
+	// EncodePayloads Encrypts payloads, as a codec server of Temporal's.
+	// (POST /api/v1/codec/encode)
+	EncodePayloads(ctx context.Context, request EncodePayloadsRequestObject) (EncodePayloadsResponseObject, error)
+	// MakeCodecLink A codec endpoint for the Temporal UI in the operator's own browser.
+	// (POST /api/v1/codec/links)
+	MakeCodecLink(ctx context.Context, request MakeCodecLinkRequestObject) (MakeCodecLinkResponseObject, error)
 	// ListEvents Events, the newest first.
 	// (GET /api/v1/events)
 	ListEvents(ctx context.Context, request ListEventsRequestObject) (ListEventsResponseObject, error)
@@ -1965,6 +2848,125 @@ func NewStrictHandler(ssi StrictServerInterface, middlewares []StrictMiddlewareF
 type strictHandler struct {
 	ssi         StrictServerInterface
 	middlewares []StrictMiddlewareFunc
+}
+
+// DecodePayloads operation middleware
+func (sh *strictHandler) DecodePayloads(ctx echo.Context, params DecodePayloadsParams) error {
+	var request DecodePayloadsRequestObject
+
+	request.Params = params
+
+	var body DecodePayloadsJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DecodePayloads(ctx.Request().Context(), request.(DecodePayloadsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DecodePayloads")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(DecodePayloadsResponseObject); ok {
+		return validResponse.VisitDecodePayloadsResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// EncodePayloads operation middleware
+func (sh *strictHandler) EncodePayloads(ctx echo.Context, params EncodePayloadsParams) error {
+	var request EncodePayloadsRequestObject
+
+	request.Params = params
+
+	var body EncodePayloadsJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.EncodePayloads(ctx.Request().Context(), request.(EncodePayloadsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "EncodePayloads")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(EncodePayloadsResponseObject); ok {
+		return validResponse.VisitEncodePayloadsResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// MakeCodecLink operation middleware
+func (sh *strictHandler) MakeCodecLink(ctx echo.Context) error {
+	var request MakeCodecLinkRequestObject
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.MakeCodecLink(ctx.Request().Context(), request.(MakeCodecLinkRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "MakeCodecLink")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(MakeCodecLinkResponseObject); ok {
+		return validResponse.VisitMakeCodecLinkResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
 }
 
 // ListEvents operation middleware
