@@ -20,7 +20,7 @@ func TestHelpListsTheFlags(t *testing.T) {
 		out, err := exec.Command(binary, args...).Output()
 		require.NoError(t, err, args)
 		for _, flag := range []string{
-			"-ip", "-port", "-ui-port", "-namespace", "-db-filename", "-headless",
+			"-ip", "-port", "-ui-port", "-namespace", "-db-filename", "-headless", "-ui-codec-endpoint",
 			"-log-level", "-log-format", "-dynamic-config-value", "-search-attribute",
 		} {
 			require.Contains(t, string(out), flag, args)
@@ -44,6 +44,7 @@ func TestBadCommandLinesAreRefusedInOneLine(t *testing.T) {
 		{"host name", []string{"server", "start-dev", "--ip", "example.com"}, "loopback"},
 		{"port out of range", []string{"server", "start-dev", "--port", "70000"}, "--port 70000"},
 		{"UI port out of range", []string{"server", "start-dev", "--ui-port", "-7"}, "--ui-port -7"},
+		{"codec endpoint without a scheme", []string{"server", "start-dev", "--ui-codec-endpoint", "127.0.0.1:8081"}, "--ui-codec-endpoint"},
 		{"log level", []string{"server", "start-dev", "--log-level", "loud"}, "--log-level loud"},
 		{"log format", []string{"server", "start-dev", "--log-format", "xml"}, "--log-format xml"},
 		{"empty namespace", []string{"server", "start-dev", "--namespace", ""}, "namespace"},

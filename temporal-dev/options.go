@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -26,6 +27,8 @@ type options struct {
 	Port int
 	// UIPort is the web UI's port; 0 asks for a free one. Defaults to Port + 1000.
 	UIPort int
+	// UICodecEndpoint is the URL with which the web UI's pages decrypt payloads.
+	UICodecEndpoint string
 	// Headless leaves the web UI out.
 	Headless bool
 	// Namespaces exist once the server is ready. "default" is always among them.
@@ -50,6 +53,7 @@ func (o *options) flagSet() *flag.FlagSet {
 	flags.StringVar(&o.IP, "ip", "127.0.0.1", "loopback `address` to listen on")
 	flags.IntVar(&o.Port, "port", defaultPort, "`port` of the gRPC frontend, 0 for a free one")
 	flags.IntVar(&o.UIPort, "ui-port", -1, "`port` of the web UI, 0 for a free one (default port + 1000)")
+	flags.StringVar(&o.UICodecEndpoint, "ui-codec-endpoint", "", "`URL` of a codec server for the web UI")
 	flags.BoolVar(&o.Headless, "headless", false, "run without the web UI")
 	flags.StringVar(&o.DBFilename, "db-filename", "", "SQLite `file` to keep everything in (default in memory)")
 	flags.StringVar(&o.LogLevel, "log-level", "warn", "debug, info, warn, error or never")
@@ -90,6 +94,9 @@ func (o *options) check() error {
 	}
 	if o.UIPort < -1 || o.UIPort > 65535 {
 		return fmt.Errorf("--ui-port %d is not a port", o.UIPort)
+	}
+	if u, err := url.Parse(o.UICodecEndpoint); err != nil || (o.UICodecEndpoint != "" && (u.Host == "" || u.Scheme != "http" && u.Scheme != "https")) {
+		return errors.New("--ui-codec-endpoint is not an http or https URL")
 	}
 	if !slices.Contains([]string{"debug", "info", "warn", "error", "never"}, o.LogLevel) {
 		return fmt.Errorf("--log-level %s is none of debug, info, warn, error, never", o.LogLevel)

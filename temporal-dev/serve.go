@@ -84,7 +84,7 @@ func serve(o options, stdout io.Writer) error {
 func runUntil(ctx context.Context, o options, p ports, stdout io.Writer, settled func()) error {
 	ready := "temporal-dev ready: frontend " + address(o.IP, p.Frontend)
 	if !o.Headless {
-		ui := newUI(o.IP, p)
+		ui := newUI(o.IP, p, o.UICodecEndpoint)
 		go func() { _ = ui.Start() }()
 		defer ui.Stop()
 		url := "http://" + address(o.IP, p.UI)

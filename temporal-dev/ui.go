@@ -13,7 +13,7 @@ import (
 )
 
 // newUI makes Temporal's web UI, with its own assets only.
-func newUI(ip string, p ports) *uiserver.Server {
+func newUI(ip string, p ports, codecEndpoint string) *uiserver.Server {
 	return uiserver.NewServer(uioptions.WithConfigProvider(&uiconfig.Config{
 		Host:                bracketed(ip),
 		Port:                p.UI,
@@ -22,6 +22,7 @@ func newUI(ip string, p ports) *uiserver.Server {
 		// The UI is served over plain HTTP on loopback.
 		CORS:             uiconfig.CORS{CookieInsecure: true},
 		DefaultNamespace: defaultNamespace,
+		Codec:            uiconfig.Codec{Endpoint: codecEndpoint},
 		DisableNewsFetch: true,
 		HideLogs:         true,
 	}))

@@ -156,7 +156,13 @@ func (d *dev) start(ctx context.Context) error {
 	if err := d.makeSecrets(); err != nil {
 		return err
 	}
+	if err := d.addPayloadKey(); err != nil {
+		return err
+	}
 	if d.system, err = d.startSystem(ctx); err != nil {
+		return err
+	}
+	if err := d.linkCodec(ctx); err != nil {
 		return err
 	}
 	if err := d.startTemporal(ctx); err != nil {

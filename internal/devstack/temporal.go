@@ -29,6 +29,8 @@ type TemporalConfig struct {
 	DBFile string
 	// Port and UIPort of 127.0.0.1; 0 takes a free one.
 	Port, UIPort int
+	// UICodecEndpoint is where the UI's pages have payloads decrypted; empty is nowhere.
+	UICodecEndpoint string
 	// Headless leaves the UI out.
 	Headless bool
 	// Namespace exists when the server is ready; empty is "default".
@@ -162,6 +164,9 @@ func (c TemporalConfig) args() []string {
 		args = append(args, "--headless")
 	} else {
 		args = append(args, "--ui-port", strconv.Itoa(c.UIPort))
+		if c.UICodecEndpoint != "" {
+			args = append(args, "--ui-codec-endpoint", c.UICodecEndpoint)
+		}
 	}
 	if c.DBFile != "" {
 		args = append(args, "--db-filename", c.DBFile)
