@@ -67,6 +67,13 @@ type Sampler interface {
 	Samples() []string
 }
 
+// URLSigner is implemented by providers whose senders sign the public URL too, so
+// that nothing is authentic until ingress.public_url is what they were given.
+type URLSigner interface {
+	// SignsURL reports whether the source's senders do.
+	SignsURL() bool
+}
+
 // Challenger answers a provider's handshake before the body is read.
 type Challenger interface {
 	// Challenge returns the reply to a handshake, and false when the request is none.
