@@ -18,10 +18,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// leastNode is the oldest major version that the SDKs run on.
-const leastNode = 20
+// leastNode is the oldest major version that the SDKs run on; Debian 12 has it.
+const leastNode = 18
 
-const howToInstall = "these tests run the providers' own SDKs and need node 20 or newer with npm: on Debian and Ubuntu apt-get install nodejs npm"
+const howToInstall = "these tests run the providers' own SDKs and need node 18 or newer with npm: on Debian and Ubuntu apt-get install nodejs npm"
 
 // sdks returns the folder in which the SDKs are installed: one per lock file and
 // script, in the user's cache, so that only the first run needs the registry.
