@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -75,6 +76,9 @@ func (a *App) instrument(options *client.Options) error {
 	return nil
 }
 
+// failurePrefix begins the outcomes of attempts that have an error's type.
+const failurePrefix = "oncehook."
+
 type attemptKey struct{}
 
 // attempt is what telemetry knows of an attempt of an action.
@@ -100,6 +104,9 @@ func (a *App) effectTelemetry() []effect.Option {
 		}),
 		effect.OnAttempt(func(ctx context.Context, action, outcome string) {
 			a.metrics.ActionAttempt(ctx, action, outcome)
+			if strings.HasPrefix(outcome, failurePrefix) {
+				a.log.InfoContext(ctx, "an attempt did not succeed", "action", action, "outcome", outcome)
+			}
 			if own, ok := ctx.Value(attemptKey{}).(attempt); ok {
 				a.metrics.ActionSeconds(ctx, action, outcome, time.Since(own.began).Seconds())
 			}

@@ -54,6 +54,21 @@ func (l *lockedBuffer) String() string {
 // killed at the test's end; its log is printed when the test failed.
 func start(t *testing.T, role, configFile string, env ...string) *Process {
 	t.Helper()
+	p, ready := launch(t, role, configFile, env...)
+	select {
+	case r := <-ready:
+		p.IngressURL, p.AdminURL = r.IngressURL, r.AdminURL
+	case <-p.exited:
+		require.FailNow(t, "the role ended before it was ready", "%s: %v\n%s", role, p.err, p.output)
+	case <-time.After(startTimeout):
+		require.FailNow(t, "the role is not ready in time", "%s\n%s", role, p.output)
+	}
+	return p
+}
+
+// launch runs a role and returns without waiting for it.
+func launch(t *testing.T, role, configFile string, env ...string) (*Process, <-chan readiness) {
+	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
 	p := &Process{t: t, cmd: exec.Command(self), output: &lockedBuffer{}, exited: make(chan struct{})}
@@ -84,15 +99,7 @@ func start(t *testing.T, role, configFile string, env ...string) *Process {
 			t.Logf("%s (pid %d) said:\n%s", role, p.cmd.Process.Pid, p.output)
 		}
 	})
-	select {
-	case r := <-ready:
-		p.IngressURL, p.AdminURL = r.IngressURL, r.AdminURL
-	case <-p.exited:
-		require.FailNow(t, "the role ended before it was ready", "%s: %v\n%s", role, p.err, p.output)
-	case <-time.After(startTimeout):
-		require.FailNow(t, "the role is not ready in time", "%s\n%s", role, p.output)
-	}
-	return p
+	return p, ready
 }
 
 // Kill ends the process by SIGKILL, if it still runs, and waits for its end.
