@@ -63,7 +63,9 @@ func (a *App) CodecLink(ctx context.Context, life time.Duration) (string, error)
 	if c == nil || !c.Keyed() {
 		return "", nil
 	}
-	database, err := store.OpenAdmin(ctx, a.storeOptions("admin", 1))
+	options := a.storeOptions("admin", 1)
+	options.ApplicationName = "oncehook codec link"
+	database, err := store.OpenAdmin(ctx, options)
 	if err != nil {
 		return "", fmt.Errorf("open the database for a codec link: %w", err)
 	}

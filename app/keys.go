@@ -90,7 +90,7 @@ func (k *Keys) Promote(ctx context.Context, kind keyring.Kind, id uint32) (uint3
 		return 0, err
 	}
 	if len(lacking) > 0 {
-		return 0, fmt.Errorf("key %d is not held by %s: restart with the keyset that has it, and try again; a process that has ended is forgotten after %s",
+		return 0, fmt.Errorf("key %d is not held by %s: restart with the keyset that has it, and try again; a process that was killed is forgotten after %s",
 			id, describeHolders(lacking), 3*store.KeyReportEvery)
 	}
 	return id, nil
@@ -140,7 +140,7 @@ func (k *Keys) Retire(ctx context.Context, kind keyring.Kind, id uint32, force b
 		return err
 	}
 	if len(sealing) > 0 {
-		return fmt.Errorf("%s key %d is still the primary one of %s: restart with the keyset as it is now, and try again; a process that has ended is forgotten after %s",
+		return fmt.Errorf("%s key %d is still the primary one of %s: restart with the keyset as it is now, and try again; a process that was killed is forgotten after %s",
 			kind, id, describeHolders(sealing), 3*store.KeyReportEvery)
 	}
 	err = k.unneeded(ctx, key)
@@ -174,7 +174,7 @@ func describeHolders(holders []store.KeyHolder) string {
 	const shown = 4
 	var names []string
 	for _, h := range holders[:min(len(holders), shown)] {
-		names = append(names, fmt.Sprintf("%q (process %s, seen %s ago)", h.Role, h.Process, h.Silent.Round(time.Second)))
+		names = append(names, fmt.Sprintf("process %s (%s, seen %s ago)", h.Process, strings.Join(h.Roles, ", "), h.Silent.Round(time.Second)))
 	}
 	if more := len(holders) - shown; more > 0 {
 		names = append(names, fmt.Sprintf("%d more", more))

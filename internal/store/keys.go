@@ -58,13 +58,14 @@ func (k *Keys) Needed(ctx context.Context, key keyring.KeyInfo) (int64, error) {
 // KeyHolder is a process that reported its keys lately.
 type KeyHolder struct {
 	Process uuid.UUID
-	Role    string
+	// Roles are the names under which it connects, such as "oncehook work".
+	Roles []string
 	// Silent is how long ago it last reported.
 	Silent time.Duration
 }
 
 // Lacking lists the running processes that do not hold the key: what it seals,
-// they cannot open. Such a process counts for a minute and a half after it ended.
+// they cannot open. One that was killed counts for another minute and a half.
 func (k *Keys) Lacking(ctx context.Context, key keyring.KeyInfo) ([]KeyHolder, error) {
 	return k.holders(ctx, `NOT known @> ARRAY[$1]`, key)
 }
@@ -76,8 +77,9 @@ func (k *Keys) Sealing(ctx context.Context, key keyring.KeyInfo) ([]KeyHolder, e
 
 func (k *Keys) holders(ctx context.Context, condition string, key keyring.KeyInfo) ([]KeyHolder, error) {
 	rows, _ := k.pool.Query(ctx, `
-		SELECT process, role, now() - at FROM key_reports
-		WHERE at > now() - $2::interval AND `+condition+` ORDER BY role, process`, key.Name(), keyReportLive)
+		SELECT process, array_agg(role ORDER BY role), now() - max(at) FROM key_reports
+		WHERE at > now() - $2::interval AND known <> '{}' AND `+condition+`
+		GROUP BY process ORDER BY process`, key.Name(), keyReportLive)
 	holders, err := pgx.CollectRows(rows, pgx.RowToStructByPos[KeyHolder])
 	if err != nil {
 		return nil, fmt.Errorf("ask which processes hold key %s: %w", key.Name(), brief(err))

@@ -17,6 +17,9 @@ const KeyReportEvery = 30 * time.Second
 // keyReportLive is how long after its last report a process counts as running.
 const keyReportLive = 3 * KeyReportEvery
 
+// farewellTimeout is a small part of a process's time to stop.
+const farewellTimeout = 500 * time.Millisecond
+
 // keyReporter tells the database which keys this process holds, so that no key
 // is promoted or retired under a process that would then stand still.
 type keyReporter struct {
@@ -28,6 +31,8 @@ type keyReporter struct {
 	log     *slog.Logger
 	stop    context.CancelFunc
 	done    chan struct{}
+	// reported is read after done only.
+	reported bool
 }
 
 func startKeyReports(pool *pgxpool.Pool, g *gate, o Options) *keyReporter {
@@ -40,9 +45,15 @@ func startKeyReports(pool *pgxpool.Pool, g *gate, o Options) *keyReporter {
 	return r
 }
 
+// close also takes the report back: a process that has ended holds no rotation up.
 func (r *keyReporter) close() {
 	r.stop()
 	<-r.done
+	if r.reported {
+		ctx, cancel := context.WithTimeout(context.Background(), farewellTimeout)
+		defer cancel()
+		_ = r.report(ctx, nil) // else it is forgotten after keyReportLive
+	}
 }
 
 func (r *keyReporter) run(ctx context.Context) {
@@ -51,7 +62,9 @@ func (r *keyReporter) run(ctx context.Context) {
 		wait := KeyReportEvery
 		if r.gate.check(ctx) != nil {
 			wait = time.Second // the schema comes soon, or the gate says why not
-		} else if err := r.report(ctx); err != nil && ctx.Err() == nil && !said {
+		} else if err := r.report(ctx, r.keys); err == nil {
+			r.reported = true
+		} else if ctx.Err() == nil && !said {
 			said = true
 			r.log.WarnContext(ctx, "this process's keys are not reported: a rotation of keys cannot take it into account", "error", brief(err).Error())
 		}
@@ -63,11 +76,11 @@ func (r *keyReporter) run(ctx context.Context) {
 	}
 }
 
-func (r *keyReporter) report(ctx context.Context) error {
+func (r *keyReporter) report(ctx context.Context, keys []keyring.KeyInfo) error {
 	ctx, cancel := context.WithTimeout(ctx, gateTimeout)
 	defer cancel()
-	known, primaries := make([]string, 0, len(r.keys)), make([]string, 0, len(r.keys))
-	for _, key := range r.keys {
+	known, primaries := make([]string, 0, len(keys)), make([]string, 0, len(keys))
+	for _, key := range keys {
 		known = append(known, key.Name())
 		if key.Primary {
 			primaries = append(primaries, key.Name())

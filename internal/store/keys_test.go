@@ -260,16 +260,22 @@ func TestProcessesTellWhichKeysTheyHold(t *testing.T) {
 	r := newRotation(t)
 	old := r.primary(keyring.KindWrap)
 	r.start()
+	stopped := r.start()
 	added := r.add(keyring.KindWrap)
 	keys := r.openKeys()
-	require.Eventually(t, func() bool {
+	lacking := func() int {
 		lacking, err := keys.Lacking(t.Context(), added)
 		require.NoError(t, err)
-		return len(lacking) == 2 // its ingress and its work
-	}, 10*time.Second, 20*time.Millisecond)
+		return len(lacking)
+	}
+	require.Eventually(t, func() bool { return lacking() == 4 }, 10*time.Second, 20*time.Millisecond, "two ingresses and two workers")
 	sealing, err := keys.Sealing(t.Context(), old)
 	require.NoError(t, err)
-	require.Len(t, sealing, 2)
+	require.Len(t, sealing, 4)
+	stopped.Close()
+	require.Equal(t, 3, lacking())
+	stopped.work.Close()
+	require.Equal(t, 2, lacking())
 	used, err := keys.Used(t.Context(), old)
 	require.NoError(t, err)
 	require.False(t, used.LastPrimary.IsZero())
@@ -280,7 +286,5 @@ func TestProcessesTellWhichKeysTheyHold(t *testing.T) {
 	db := connect(t, r.url)
 	_, err = db.Exec(t.Context(), `UPDATE oncehook.key_reports SET at = at - interval '2 minutes'`)
 	require.NoError(t, err)
-	lacking, err := keys.Lacking(t.Context(), added)
-	require.NoError(t, err)
-	require.Empty(t, lacking, "processes that ended")
+	require.Zero(t, lacking(), "processes that were killed")
 }
