@@ -98,6 +98,8 @@ func TestPublicProvidersAreAcceptedOnceAndRefusedWithoutAProof(t *testing.T) {
 		}), http.StatusUnauthorized, oncehook.CodeUnauthenticated)
 		require.Equal(t, "Signature", bad.header.Get("WWW-Authenticate"))
 		require.NotContains(t, bad.body, "secret")
+	}
+	for kind := range sources {
 		s.counted(kind, oncehook.Unauthenticated, string(oncehook.CauseWrongSecret))
 	}
 	require.Equal(t, 3, s.number(`SELECT count(*) FROM oncehook.event_keys`))

@@ -164,7 +164,6 @@ func TestComposedEventsTakeTheTenantThatTheyCanName(t *testing.T) {
 	signer := subject().Provider(t).(oncehook.Signer)
 	for tenant, want := range map[string]string{
 		"": "organization:583231", "installation:7": "installation:7", "organization:7": "organization:7", "repository:7": "repository:7",
-		"dev": "organization:583231", "installation:x": "organization:583231", "team:7": "organization:583231",
 	} {
 		draft := oncehook.Draft{ID: "guid-1", Type: "issues.closed", Tenant: tenant, Now: providertest.Received}
 		body, err := signer.Compose(draft)
@@ -176,6 +175,10 @@ func TestComposedEventsTakeTheTenantThatTheyCanName(t *testing.T) {
 		require.Equal(t, want, e.Tenant, tenant)
 		require.Equal(t, "issues.closed", e.Type)
 		require.Equal(t, "octo-demo/hello-world#43", e.Subject)
+	}
+	for _, other := range []string{"dev", "installation:x", "installation:007", "team:7", ":7"} {
+		_, err := signer.Compose(oncehook.Draft{ID: "guid-1", Type: "push", Tenant: other})
+		require.Error(t, err, other)
 	}
 	_, err := signer.Sign(nil, oncehook.Draft{ID: "guid-1", Type: "Push It"}, oncehook.Credential{Secret: subject().Secret(1)})
 	require.Error(t, err)

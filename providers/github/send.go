@@ -24,21 +24,24 @@ const envelope = `{"repository":{"id":1296269,"name":"hello-world","full_name":"
 	"sender":{"login":"octocat-demo","id":583232,"type":"User"}}`
 
 // Compose makes a body from the type's example, such as pull_request.opened, or from
-// another action's. A tenant of the form that events have (installation:ID,
-// organization:ID, repository:ID) is written in; a payload cannot name any other,
-// and then has its example's. Set takes paths such as repository.id.
+// another action's. The tenant has the form that events have: installation:ID,
+// organization:ID or repository:ID; without one it is the example's. Set takes paths
+// such as repository.id.
 func (*Provider) Compose(d oncehook.Draft) ([]byte, error) {
 	name, action, hasAction := strings.Cut(d.Type, ".")
-	body := example(d.Type, name)
 	change := sample.Change{Path: "action"}
 	if hasAction {
 		change.Value = strictjson.Quote(action)
 	}
 	changes := []sample.Change{change}
-	if kind, id, ok := strings.Cut(d.Tenant, ":"); ok && isNumber(id) {
-		changes = append(changes, tenant(kind, id)...)
+	if d.Tenant != "" {
+		written, err := tenant(d.Tenant)
+		if err != nil {
+			return nil, err
+		}
+		changes = append(changes, written...)
 	}
-	return sample.Apply(body, changes, d.Set)
+	return sample.Apply(example(d.Type, name), changes, d.Set)
 }
 
 func example(eventType, name string) []byte {
@@ -56,18 +59,19 @@ func example(eventType, name string) []byte {
 }
 
 // tenant writes the id where it decides, and removes what would decide before it.
-func tenant(kind, id string) []sample.Change {
+func tenant(name string) ([]sample.Change, error) {
+	kind, id, _ := strings.Cut(name, ":")
 	write := sample.Change{Path: kind + ".id", Value: []byte(id)}
-	switch kind {
-	case fieldInstallation:
-		return []sample.Change{write}
-	case fieldOrganization:
-		return []sample.Change{{Path: fieldInstallation}, write}
-	case fieldRepository:
-		return []sample.Change{{Path: fieldInstallation}, {Path: fieldOrganization}, write}
-	default:
-		return nil
+	switch {
+	case !isNumber(id):
+	case kind == fieldInstallation:
+		return []sample.Change{write}, nil
+	case kind == fieldOrganization:
+		return []sample.Change{{Path: fieldInstallation}, write}, nil
+	case kind == fieldRepository:
+		return []sample.Change{{Path: fieldInstallation}, {Path: fieldOrganization}, write}, nil
 	}
+	return nil, errors.New("a payload names its tenant as installation:ID, organization:ID or repository:ID")
 }
 
 func isNumber(text string) bool {
