@@ -90,7 +90,10 @@ func tableGrants() []objectGrants {
 		},
 		{name: "audit_sums"},
 		{name: "key_reports"}, // report_keys_v1 writes
-		{name: "key_uses"},
+		{
+			name:  "key_uses",
+			admin: []string{"SELECT (key, first_seen_at)"}, // the doctor's, of a key's age
+		},
 		{name: "conflicts"},
 		{name: "conflict_resolutions"},
 		{name: "rejected_deliveries"},

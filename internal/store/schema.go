@@ -70,9 +70,9 @@ func CheckSchema(ctx context.Context, pool *pgxpool.Pool, identity oncehook.Iden
 // schemaQuestion is the migration that made schema_v1.
 const schemaQuestion = "0004_grants.sql"
 
-func askSchema(ctx context.Context, pool *pgxpool.Pool) (applied []appliedVersion, identityCheck []byte, err error) {
+func askSchema(ctx context.Context, q querier) (applied []appliedVersion, identityCheck []byte, err error) {
 	var v appliedVersion
-	rows, _ := pool.Query(ctx, `SELECT version, checksum, serves_from, identity_check FROM oncehook.schema_v1()`)
+	rows, _ := q.Query(ctx, `SELECT version, checksum, serves_from, identity_check FROM oncehook.schema_v1()`)
 	_, err = pgx.ForEachRow(rows, []any{&v.Version, &v.Checksum, &v.ServesFrom, &identityCheck}, func() error {
 		applied = append(applied, v)
 		return nil
