@@ -148,16 +148,14 @@ func outcomeFailure(o store.ActionOutcome) *failure {
 		return nil
 	case oncehook.ActionSuperseded:
 		f.errType = oncehook.FailureSuperseded
-	case oncehook.ActionUncertain:
-		if f.errType = oncehook.FailureExhausted; o.Word == store.WordKeyExpired {
-			f.errType = oncehook.FailureUncertain
-		}
-	case oncehook.ActionRunning, oncehook.ActionFailed:
+	case oncehook.ActionRunning, oncehook.ActionFailed, oncehook.ActionUncertain:
 		switch o.Word {
 		case store.WordPermanent:
 			f.errType = oncehook.FailurePermanent
 		case store.WordRunEnded:
 			f.errType = oncehook.FailureStaleRun
+		case store.WordKeyExpired:
+			f.errType = oncehook.FailureUncertain
 		default:
 			f.errType = oncehook.FailureExhausted
 		}

@@ -37,9 +37,12 @@ func TestClassifyIsTotal(t *testing.T) {
 		"plain":          {plain, oncehook.FailureRetryable, false, "", oncehook.FailureExhausted},
 		"wrapped":        {fmt.Errorf("arrive: %w", oncehook.Permanent(plain)), oncehook.FailurePermanent, true, "permanent", oncehook.FailurePermanent},
 		"panic":          {&panicError{"because"}, oncehook.FailurePanic, false, "", oncehook.FailureExhausted},
-		"fenced":         {store.ErrFenced, oncehook.FailureUnavailable, false, "", oncehook.FailureExhausted},
+		"fenced":         {store.ErrFenced, oncehook.FailureUnavailable, false, "", oncehook.FailureUnavailable},
 		"commit unknown": {fmt.Errorf("%w: %w", store.ErrCommitUnknown, plain), oncehook.FailureUnavailable, false, "", oncehook.FailureUnavailable},
 		"too large":      {store.ErrResultTooLarge, oncehook.FailurePermanent, true, "permanent", oncehook.FailurePermanent},
+		"not recorded":   {unrecorded{plain}, oncehook.FailureUnavailable, false, "", oncehook.FailureUnavailable},
+		"key expired":    {fmt.Errorf("send: %w", store.ErrKeyExpired), oncehook.FailureUnavailable, false, "", oncehook.FailureUnavailable},
+		"lease over":     {fmt.Errorf("send: %w", store.ErrLeaseOver), oncehook.FailureRetryable, false, "", oncehook.FailureExhausted},
 		"no JSON":        {fmt.Errorf("%w: %w", errResult, plain), oncehook.FailurePermanent, true, "permanent", oncehook.FailurePermanent},
 	}
 	for name, c := range cases {
@@ -74,6 +77,19 @@ func TestClaimErrorsSpendNoAttempt(t *testing.T) {
 		require.True(t, f.unclaimed)
 		require.Equal(t, final, f.final, err)
 	}
+}
+
+func TestAClaimThatMustWaitSaysHowLong(t *testing.T) {
+	t.Parallel()
+	f := classifyClaim(fmt.Errorf("claim: %w", &store.LeasedError{Wait: 25 * time.Second}), policyOf(1, time.Hour), envelope{})
+	require.Equal(t, 25*time.Second, f.delay)
+	require.False(t, f.final)
+
+	waiting := envelope{BusinessKey: "invoice-42", WaitUntil: time.Now().Add(time.Hour)}
+	f = classifyClaim(fmt.Errorf("claim: %w", store.ErrBusinessKeyBusy), policyOf(1, time.Hour), waiting)
+	require.Equal(t, oncehook.FailureNotYet, f.errType)
+	require.True(t, f.final, "the run waits, not the attempt")
+	require.Contains(t, f.text, "waits for invoice-42")
 }
 
 func TestErrorTextIsCut(t *testing.T) {
@@ -129,7 +145,7 @@ func TestStoredOutcomesAnswerAsTheFirstTime(t *testing.T) {
 	for want, o := range map[string]store.ActionOutcome{
 		oncehook.FailureIgnored:    {State: oncehook.ActionDone, Word: store.WordIgnored},
 		oncehook.FailureSuperseded: {State: oncehook.ActionSuperseded},
-		oncehook.FailureUncertain:  {State: oncehook.ActionUncertain},
+		oncehook.FailureUncertain:  {State: oncehook.ActionUncertain, Word: store.WordKeyExpired},
 		oncehook.FailurePermanent:  {State: oncehook.ActionFailed, Word: store.WordPermanent},
 		oncehook.FailureExhausted:  {State: oncehook.ActionFailed, Word: store.WordRetriesExhausted},
 		oncehook.FailureStaleRun:   {State: oncehook.ActionFailed, Word: store.WordRunEnded},

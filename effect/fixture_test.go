@@ -85,12 +85,22 @@ func (h house) run(t testing.TB, ref oncehook.Ref, f flow, fn func(context.Conte
 
 func (h house) environment(t testing.TB, f any, fn func(context.Context, input) (output, error), options ...effect.Option) func(args ...any) error {
 	t.Helper()
+	env := h.flow(t, f, registry(t, write.Bind(fn)), options...)
+	return func(args ...any) error {
+		env.ExecuteWorkflow("Flow", args...)
+		require.True(t, env.IsWorkflowCompleted())
+		return env.GetWorkflowError()
+	}
+}
+
+// flow makes a test environment of one workflow, "Flow".
+func (h house) flow(t testing.TB, f any, r *effect.Registry, options ...effect.Option) *testsuite.TestWorkflowEnvironment {
+	t.Helper()
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	suite.SetDisableRegistrationAliasing(true)
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetTestTimeout(time.Minute)
-	r := registry(t, write.Bind(fn))
 	options = append([]effect.Option{effect.WithLog(slog.New(slog.DiscardHandler))}, options...)
 	env.SetWorkerOptions(effect.WorkerOptions(worker.Options{
 		Interceptors: []interceptor.WorkerInterceptor{r.WorkerInterceptor(h.Work, options...)},
@@ -99,11 +109,7 @@ func (h house) environment(t testing.TB, f any, fn func(context.Context, input) 
 	}))
 	r.Register(env)
 	env.RegisterWorkflowWithOptions(f, workflow.RegisterOptions{Name: "Flow"})
-	return func(args ...any) error {
-		env.ExecuteWorkflow("Flow", args...)
-		require.True(t, env.IsWorkflowCompleted())
-		return env.GetWorkflowError()
-	}
+	return env
 }
 
 // both runs a test with Local effects as local and as regular activities.
