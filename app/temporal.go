@@ -18,14 +18,14 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/oncehook/oncehook"
+	"github.com/oncehook/oncehook/internal/config"
 	"github.com/oncehook/oncehook/internal/dispatch"
 )
 
-// TemporalOptions returns the client options: a profile of the shared Temporal
-// configuration file, overridden by this configuration's address and namespace,
-// overridden by TEMPORAL_* in the environment.
-func (a *App) TemporalOptions() (client.Options, error) {
-	t := a.settings.Temporal
+// temporalServer returns options that say which server and namespace: a profile of
+// the shared Temporal configuration file, overridden by this configuration's address
+// and namespace, overridden by TEMPORAL_* in the environment.
+func temporalServer(t config.Temporal) (client.Options, error) {
 	// A configuration that names an address and no file means just that server;
 	// the profile in somebody's home must not lend it an API key.
 	alone := t.ConfigFile == "" && t.Address != "" && os.Getenv("TEMPORAL_CONFIG_FILE") == "" && os.Getenv("TEMPORAL_PROFILE") == ""
@@ -48,6 +48,15 @@ func (a *App) TemporalOptions() (client.Options, error) {
 	}
 	if options.Namespace == "" {
 		options.Namespace = client.DefaultNamespace
+	}
+	return options, nil
+}
+
+// TemporalOptions returns the options with which the roles connect to Temporal.
+func (a *App) TemporalOptions() (client.Options, error) {
+	options, err := temporalServer(a.settings.Temporal)
+	if err != nil {
+		return client.Options{}, err
 	}
 	a.encrypt(&options)
 	if err := a.instrument(&options); err != nil {
