@@ -1,7 +1,9 @@
 package workflows_test
 
 import (
+	"context"
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -40,5 +42,27 @@ func TestPaidInvoicesOnARealServerEndAsSaidAndReplay(t *testing.T) {
 		s.refusals.Store(2)
 		s.check(t, "retried", paid("evt_4", "in_4"), oncehook.StateSucceeded, "finished")
 		require.Equal(t, []int{2, 2, 2, 0}, settled())
+
+		// Another event's run has the notice under way when this one comes to it.
+		s.refusals.Store(math.MaxInt32)
+		first := s.begin(t, paid("evt_5", "in_5"))
+		s.eventually(t, 1, `SELECT count(*) FROM oncehook.actions WHERE receipt_id = $1 AND name = 'billing.notify_customer' AND last_error IS NOT NULL`, first.ReceiptID)
+		waiting := make(chan error, 1)
+		go func() {
+			for parked := 0; parked == 0; {
+				err := s.DB.QueryRow(context.Background(), `SELECT count(*) FROM oncehook.actions WHERE waits_for = 'in_5'`).Scan(&parked)
+				if err != nil {
+					waiting <- err
+					return
+				}
+			}
+			s.refusals.Store(0)
+			waiting <- nil
+		}()
+		s.check(t, "waited", paid("evt_6", "in_5"), oncehook.StateSucceeded, "finished")
+		require.NoError(t, <-waiting)
+		state, _, _ := s.end(t, first)
+		require.Equal(t, oncehook.StateSucceeded, state)
+		require.Equal(t, []int{3, 3, 3, 0}, settled())
 	})
 }

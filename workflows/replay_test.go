@@ -87,25 +87,35 @@ func TestFinishIsRetriedWithoutLimit(t *testing.T) {
 
 func TestReplayNoticesChangedCode(t *testing.T) {
 	t.Parallel()
-	for name, changed := range map[string]func(workflow.Context, oncehook.Ref) error{
-		"no effect": func(workflow.Context, oncehook.Ref) error { return nil },
-		"a timer first": func(ctx workflow.Context, ref oncehook.Ref) error {
-			if err := workflow.Sleep(ctx, 1); err != nil {
-				return err
-			}
-			return workflows.ShipmentDepotArrival(ctx, ref)
-		},
+	histories := recorded(t)
+	type function = func(workflow.Context, oncehook.Ref) error
+	for prefix, w := range map[string]struct {
+		name string
+		now  function
+	}{
+		"shipment_depot_arrival-": {"ShipmentDepotArrival", workflows.ShipmentDepotArrival},
+		"invoice_paid-":           {"InvoicePaid", workflows.InvoicePaid},
 	} {
-		for file, history := range recorded(t) {
-			if !strings.HasPrefix(file, "shipment_depot_arrival-") {
-				continue
+		for change, changed := range map[string]function{
+			"no effect": func(workflow.Context, oncehook.Ref) error { return nil },
+			"a timer first": func(ctx workflow.Context, ref oncehook.Ref) error {
+				if err := workflow.Sleep(ctx, 1); err != nil {
+					return err
+				}
+				return w.now(ctx, ref)
+			},
+		} {
+			for file, history := range histories {
+				if !strings.HasPrefix(file, prefix) {
+					continue
+				}
+				t.Run(change+" "+file, func(t *testing.T) {
+					t.Parallel()
+					require.Error(t, replay(t, history, func(r worker.WorkflowRegistry) {
+						r.RegisterWorkflowWithOptions(changed, workflow.RegisterOptions{Name: w.name})
+					}))
+				})
 			}
-			t.Run(name+" "+file, func(t *testing.T) {
-				t.Parallel()
-				require.Error(t, replay(t, history, func(r worker.WorkflowRegistry) {
-					r.RegisterWorkflowWithOptions(changed, workflow.RegisterOptions{Name: "ShipmentDepotArrival"})
-				}))
-			})
 		}
 	}
 }

@@ -33,6 +33,7 @@ import (
 	"github.com/oncehook/oncehook/internal/devstack"
 	"github.com/oncehook/oncehook/internal/devstack/receiver"
 	"github.com/oncehook/oncehook/internal/dispatch"
+	"github.com/oncehook/oncehook/internal/store"
 	"github.com/oncehook/oncehook/internal/store/storetest"
 	"github.com/oncehook/oncehook/workflows"
 )
@@ -148,8 +149,7 @@ func (s *scene) serve(w http.ResponseWriter, r *http.Request) {
 // name says which path the run takes.
 func (s *scene) check(t *testing.T, name string, e storetest.Event, wantState oncehook.State, wantCause string) {
 	t.Helper()
-	e.Source, e.Workflow = s.source, s.workflow
-	state, cause, history := s.arrive(t, e)
+	state, cause, history := s.end(t, s.begin(t, e))
 	require.Equal(t, wantState, state, name)
 	require.Equal(t, wantCause, cause, name)
 	require.NoError(t, replay(t, history, workflows.Register), name)
@@ -161,21 +161,31 @@ func (s *scene) check(t *testing.T, name string, e storetest.Event, wantState on
 	require.NoError(t, os.WriteFile(filepath.Join("testdata", s.file+"-"+name+".json"), append(text, '\n'), 0o600))
 }
 
-// arrive accepts the event and waits for its run's end.
-func (s *scene) arrive(t *testing.T, e storetest.Event) (state oncehook.State, cause string, history *historypb.History) {
+// begin accepts the event and waits until its run has started.
+func (s *scene) begin(t *testing.T, e storetest.Event) store.Candidate {
 	t.Helper()
+	e.Source, e.Workflow = s.source, s.workflow
 	accepted := s.Accept(t, e)
-	require.Eventually(t, func() bool {
-		return s.Count(t, `SELECT count(*) FROM oncehook.outbox WHERE receipt_id = $1 AND dispatched_at IS NOT NULL`, accepted.ReceiptID) == 1
-	}, time.Minute, 20*time.Millisecond)
-	_ = s.client.GetWorkflow(t.Context(), string(accepted.Key), "").Get(t.Context(), nil) // its failure is in the receipt
-	state, cause, _ = s.End(t, accepted.ReceiptID.String())
+	s.eventually(t, 1, `SELECT count(*) FROM oncehook.outbox WHERE receipt_id = $1 AND dispatched_at IS NOT NULL`, accepted.ReceiptID)
+	return accepted
+}
+
+// end waits for the run's end.
+func (s *scene) end(t *testing.T, begun store.Candidate) (state oncehook.State, cause string, history *historypb.History) {
+	t.Helper()
+	_ = s.client.GetWorkflow(t.Context(), string(begun.Key), "").Get(t.Context(), nil) // its failure is in the receipt
+	state, cause, _ = s.End(t, begun.ReceiptID.String())
 	history = &historypb.History{}
-	events := s.client.GetWorkflowHistory(t.Context(), string(accepted.Key), "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	events := s.client.GetWorkflowHistory(t.Context(), string(begun.Key), "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
 		event, err := events.Next()
 		require.NoError(t, err)
 		history.Events = append(history.Events, event)
 	}
 	return state, cause, history
+}
+
+func (s *scene) eventually(t *testing.T, want int, query string, args ...any) {
+	t.Helper()
+	require.Eventually(t, func() bool { return s.Count(t, query, args...) == want }, time.Minute, 20*time.Millisecond, query)
 }
