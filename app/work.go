@@ -35,6 +35,14 @@ const (
 // it may be nil. Temporal and PostgreSQL may come later and go away: the outbox
 // waits.
 func (a *App) Work(ctx context.Context, ready func()) error {
+	return a.workUntil(ctx, ready, nil)
+}
+
+// until ends a worker by returning: with its error, or in order.
+type until func(ctx context.Context, work *store.Work, temporal client.Client) error
+
+// workUntil is Work that ends also when the last of its parts says so.
+func (a *App) workUntil(ctx context.Context, ready func(), last until) error {
 	slots := a.settings.Work.LocalSlots
 	work, err := store.OpenWork(ctx, a.storeOptions("work", workConns(slots)))
 	if err != nil {
@@ -54,7 +62,7 @@ func (a *App) Work(ctx context.Context, ready func()) error {
 	result := make(chan error, 1)
 	go func() {
 		defer cancel()
-		result <- a.work(running, cancel, work, state, ready)
+		result <- a.work(running, cancel, work, state, ready, last)
 	}()
 	<-running.Done()
 	select {
@@ -73,8 +81,8 @@ func (a *App) Work(ctx context.Context, ready func()) error {
 	return ended(ctx, err)
 }
 
-// work is Work without the bound on its end.
-func (a *App) work(ctx context.Context, cancel context.CancelFunc, work *store.Work, state *workerState, ready func()) error {
+// work is workUntil without the bound on its end.
+func (a *App) work(ctx context.Context, cancel context.CancelFunc, work *store.Work, state *workerState, ready func(), last until) error {
 	var loops sync.WaitGroup
 	defer loops.Wait()
 	defer cancel()
@@ -131,10 +139,15 @@ func (a *App) work(ctx context.Context, cancel context.CancelFunc, work *store.W
 	}
 	a.log.InfoContext(ctx, "worker runs", "task_queue", oncehook.TaskQueue, "local", a.settings.Work.Local)
 
+	over := make(chan error, 1)
+	if last != nil {
+		loops.Go(func() { over <- last(ctx, work, temporal) })
+	}
 	var failure error
 	select {
 	case <-ctx.Done():
 	case <-dispatched:
+	case failure = <-over:
 	case failure = <-fatal:
 	}
 	cancel()
@@ -202,7 +215,7 @@ func (a *App) waitForSchema(ctx context.Context, work *store.Work) error {
 
 // ended turns the end of ctx into a clean return.
 func ended(ctx context.Context, err error) error {
-	if ctx.Err() != nil && (err == nil || errors.Is(err, context.Canceled)) {
+	if ctx.Err() != nil && (err == nil || errors.Is(err, context.Canceled) || errors.Is(err, ctx.Err())) {
 		return nil
 	}
 	return err

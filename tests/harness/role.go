@@ -80,6 +80,8 @@ func runRole(role string, parts app.Parts) error {
 	switch role {
 	case roleWork:
 		return a.Work(ctx, func() { announce(readiness{}) })
+	case roleDrain:
+		return drainRole(ctx, a)
 	case roleServe:
 		s, err := a.StartServe(ctx, os.Getenv(envOnly))
 		if err != nil {
