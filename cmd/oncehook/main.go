@@ -34,6 +34,7 @@ type commands struct {
 	Send    sendCommand    `cmd:"" help:"Send an event to the ingress as its provider would."`
 	Events  eventsCommand  `cmd:"" help:"List and show events."`
 	Trace   traceCommand   `cmd:"" help:"Show the whole chain of an event."`
+	History historyCommand `cmd:"" help:"Check and decrypt what Temporal keeps of runs."`
 	Keys    keysCommand    `cmd:"" help:"Rotate the installation's keys."`
 	Sources sourcesCommand `cmd:"" help:"Look at the configured sources."`
 	Version versionCommand `cmd:"" help:"Print the version."`
