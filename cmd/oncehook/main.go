@@ -37,6 +37,7 @@ type commands struct {
 	History historyCommand `cmd:"" help:"Check and decrypt what Temporal keeps of runs."`
 	Keys    keysCommand    `cmd:"" help:"Rotate the installation's keys."`
 	Sources sourcesCommand `cmd:"" help:"Look at the configured sources."`
+	Doctor  doctorCommand  `cmd:"" help:"Examine the installation: what keeps it from working, and what to do; exit 1 on a blocker."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 }
 

@@ -1,0 +1,46 @@
+package doctor
+
+import (
+	"context"
+	"time"
+
+	"github.com/oncehook/oncehook/internal/keyring"
+)
+
+// keyAge is how old a primary key may be.
+const keyAge = 365 * day
+
+// Keys examines whether the keyset can be used and how old its keys are. load is
+// how the processes load it, l a login that may ask for a key's age.
+func Keys(load func() (*keyring.Keyring, error), codec bool, l Login, now time.Time) Check {
+	return Check{"keys", func(ctx context.Context, r *Report) {
+		keys, err := load()
+		if err != nil {
+			r.Block("restore keys.identity and keys.keyset from where they are kept safe; new ones cannot open what is stored", "%v", err)
+			return
+		}
+		r.OK("the keyset holds %d keys", len(keys.Keys()))
+		switch {
+		case !codec:
+			r.Warn("remove temporal.codec: false", "temporal.codec is off: what workflows and activities pass is in Temporal's histories in clear")
+		case !keys.SealsPayloads():
+			r.Warn("oncehook keys add payload, then promote it", "the keyset has no payload key in use: what workflows and activities pass is in Temporal's histories in clear")
+		}
+		e, ok := l.connect(ctx, r)
+		if !ok {
+			return
+		}
+		defer e.Close()
+		since, err := e.KeysSince(ctx)
+		if err != nil {
+			r.Warn(grantRemedy, "the keys' age is unknown: %v", err)
+			return
+		}
+		for _, key := range keys.Keys() {
+			at, known := since[key.Name()]
+			if key.Primary && known && now.Sub(at) > keyAge {
+				r.Warn("rotate it in two steps: oncehook keys add, then promote", "the %s key %d is in use since %s", key.Kind, key.ID, at.Format(time.DateOnly))
+			}
+		}
+	}}
+}
