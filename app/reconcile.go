@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
@@ -10,6 +11,17 @@ import (
 	"github.com/oncehook/oncehook/internal/reconcile"
 	"github.com/oncehook/oncehook/internal/store"
 )
+
+// keepPartitions starts the partition loop. The channel closes after its first try.
+func (a *App) keepPartitions(ctx context.Context, loops *sync.WaitGroup, work *store.Work) (<-chan struct{}, error) {
+	instruments, err := a.metrics.Reconcile()
+	if err != nil {
+		return nil, err
+	}
+	tried := make(chan struct{})
+	loops.Go(func() { reconcile.KeepPartitions(ctx, work, a.log, instruments, func() { close(tried) }) })
+	return tried, nil
+}
 
 // reconciler makes the reconciler of a worker's process, over its client.
 func (a *App) reconciler(temporal client.Client, data converter.DataConverter, work *store.Work) (*reconcile.Reconciler, error) {

@@ -15,7 +15,6 @@ import (
 	"github.com/oncehook/oncehook"
 	"github.com/oncehook/oncehook/effect"
 	"github.com/oncehook/oncehook/internal/dispatch"
-	"github.com/oncehook/oncehook/internal/reconcile"
 	"github.com/oncehook/oncehook/internal/store"
 )
 
@@ -94,7 +93,10 @@ func (a *App) work(ctx context.Context, cancel context.CancelFunc, work *store.W
 		return err
 	}
 	// The partition loop needs PostgreSQL alone, so it starts before Temporal answers.
-	loops.Go(func() { reconcile.KeepPartitions(ctx, work, a.log) })
+	partitions, err := a.keepPartitions(ctx, &loops, work)
+	if err != nil {
+		return err
+	}
 	data, err := a.dataConverter()
 	if err != nil {
 		return err
@@ -134,6 +136,10 @@ func (a *App) work(ctx context.Context, cancel context.CancelFunc, work *store.W
 		return err
 	}
 	state.temporal.Store(&health)
+	select {
+	case <-partitions: // events of today find theirs
+	case <-ctx.Done():
+	}
 	if ready != nil {
 		ready()
 	}
