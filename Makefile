@@ -38,7 +38,7 @@ fmt: $(LINT) ## Format the code
 
 # The fuzzer takes one target of one package at a time.
 fuzz: ## Fuzz every parser, FUZZTIME each
-	@grep -rEo --include='*_test.go' '^func Fuzz[A-Za-z]+' ingress internal providers | \
+	@grep -rEo --include='*_test.go' '^func Fuzz[A-Za-z]+' activities ingress internal providers | \
 	while IFS=: read -r file target; do \
 		$(GO) test -run '^$$' -fuzz "^$${target#func }$$" -fuzztime $(FUZZTIME) "./$$(dirname "$$file")" || exit 1; \
 	done

@@ -70,6 +70,10 @@ func (i install) sendsFromEverySource() {
 	require.Equal(i.t, "shipment.depot_arrival\n", i.ok("send", "logistics"))
 	require.Contains(i.t, i.ok("send", "stripe", "customer.created", "--id", "evt_a", "--tenant", "acct_1"), "event_key=stripe:acct_1:evt_a")
 	require.Contains(i.t, i.ok("send", "stripe", "customer.created", "--id", "evt_a"), "event_key=stripe:dev:evt_a")
+	payload := filepath.Join(i.dir, "push.json")
+	require.NoError(i.t, os.WriteFile(payload, []byte(`{"ref":"refs/heads/main","repository":{"id":7}}`), 0o600))
+	require.Contains(i.t, i.ok("send", "github", "push", "--file", payload, "--id", "guid-2"), "event_key=github:repository~3A7:guid-2")
+	i.fails(exitUsage, "send", "stripe", "customer.created", "--file", payload, "--id", "evt_b")
 	require.Contains(i.t, i.ok("send", "github", "push", "--id", "guid-1", "--tenant", "installation:7"), "event_key=github:installation~3A7:guid-1")
 }
 

@@ -41,6 +41,8 @@ A paid invoice is settled, booked and announced to the receiver, once, also when
   %[8]s%[9]s send stripe invoice.paid
   %[8]s%[9]s send stripe invoice.paid --set data.object.id=in_demo_43
 
+There are more senders: send acme, send github and send stripe list what each can send.
+
 Ctrl-C stops everything; the next start finds it again.
 `, d.system.ingressURL, d.system.adminURL, d.temporal.address, ui, d.receiver.url, d.dir, d.firstEvent(), d.configHint(), os.Args[0])
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -101,7 +102,7 @@ func (c *sendCommand) prepare(p *program, settings *config.Config, source config
 		}
 	}
 	draft := oncehook.Draft{ID: id, Tenant: tenant, Type: c.Type, Set: c.Set, Now: time.Now()}
-	body, err := c.body(p, signer, draft)
+	body, err := c.body(p, signer, draft, credential)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +112,7 @@ func (c *sendCommand) prepare(p *program, settings *config.Config, source config
 	}, nil
 }
 
-func (c *sendCommand) body(p *program, signer oncehook.Signer, draft oncehook.Draft) ([]byte, error) {
+func (c *sendCommand) body(p *program, signer oncehook.Signer, draft oncehook.Draft, credential oncehook.Credential) ([]byte, error) {
 	if c.File == "" {
 		body, err := signer.Compose(draft)
 		if err != nil {
@@ -119,8 +120,11 @@ func (c *sendCommand) body(p *program, signer oncehook.Signer, draft oncehook.Dr
 		}
 		return body, nil
 	}
-	if c.ID != "" || c.Tenant != "" || len(c.Set) > 0 {
-		return nil, usagef("--file is sent as it is: --id, --tenant and --set have no place in it")
+	if c.Tenant != "" || len(c.Set) > 0 {
+		return nil, usagef("--file is sent as it is: --tenant and --set have no place in it")
+	}
+	if c.ID != "" && !signsID(signer, draft, credential) {
+		return nil, usagef("--file is sent as it is, and this provider's events have their id in it: --id has no place")
 	}
 	from := p.stdin
 	if c.File != "-" {
@@ -136,6 +140,20 @@ func (c *sendCommand) body(p *program, signer oncehook.Signer, draft oncehook.Dr
 		return nil, fmt.Errorf("read the body: %w", err)
 	}
 	return body, nil
+}
+
+// signsID reports whether the provider writes the event's id into a header.
+func signsID(signer oncehook.Signer, draft oncehook.Draft, credential oncehook.Credential) bool {
+	header, err := signer.Sign(nil, draft, credential)
+	if err != nil {
+		return true // the delivery says why
+	}
+	for _, values := range header {
+		if slices.Contains(values, draft.ID) {
+			return true
+		}
+	}
+	return false
 }
 
 // sender returns the principal that speaks for the tenant, and the tenant. When
