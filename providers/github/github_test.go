@@ -153,8 +153,8 @@ func TestRefusalsNameTheField(t *testing.T) {
 		"an empty payload":  {request("push", asForm, "payload="), oncehook.CodeFieldMissing, "payload"},
 	} {
 		_, err := read(t, c.r)
-		require.IsType(t, &oncehook.Refusal{}, err, name)
-		refusal := err.(*oncehook.Refusal)
+		var refusal *oncehook.Refusal
+		require.ErrorAs(t, err, &refusal, name)
 		require.Equal(t, c.code, refusal.Code, name)
 		require.Equal(t, c.field, refusal.Field, name)
 	}

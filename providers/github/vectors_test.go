@@ -1,6 +1,7 @@
 package github_test
 
 import (
+	"os"
 	"testing"
 
 	"github.com/oncehook/oncehook"
@@ -8,7 +9,7 @@ import (
 )
 
 func TestKnownAnswers(t *testing.T) {
-	providertest.Vectors(t, "../../tests/testdata/vectors/github", build, map[string]oncehook.Cause{
+	providertest.Vectors(t, os.DirFS("../../tests/testdata/vectors/github"), build, map[string]oncehook.Cause{
 		"github-missing-prefix":          oncehook.CauseCredentialMalformed,
 		"github-missing-signature":       oncehook.CauseCredentialMissing,
 		"github-sha1-only":               oncehook.CauseSchemeUnsupported,

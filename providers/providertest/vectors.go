@@ -3,9 +3,8 @@ package providertest
 import (
 	"encoding/base64"
 	"encoding/json"
+	"io/fs"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -77,13 +76,13 @@ const StartupRefusal oncehook.Cause = "(start-up)"
 // Vectors checks every known answer in the folder: the verdict, for a refusal its
 // cause, and for an event what is read of it. Each refused vector must have a cause
 // in the table, and each of the table a vector.
-func Vectors(t *testing.T, folder string, build func(oncehook.Source) (oncehook.Provider, error), causes map[string]oncehook.Cause) {
-	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
+func Vectors(t *testing.T, folder fs.FS, build func(oncehook.Source) (oncehook.Provider, error), causes map[string]oncehook.Cause) {
+	files, err := fs.Glob(folder, "*.json")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	refused := map[string]bool{}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
+		text, err := fs.ReadFile(folder, file)
 		require.NoError(t, err)
 		var v vector
 		require.NoError(t, json.Unmarshal(text, &v), file)
@@ -118,7 +117,8 @@ func (v vector) check(t *testing.T, build func(oncehook.Source) (oncehook.Provid
 	if v.Derived == nil {
 		// The body may be no event: then it is refused, not unproven.
 		if err != nil {
-			require.IsType(t, &oncehook.Refusal{}, err)
+			var refusal *oncehook.Refusal
+			require.ErrorAs(t, err, &refusal)
 		}
 		return
 	}

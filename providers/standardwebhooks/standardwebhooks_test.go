@@ -117,8 +117,8 @@ func TestRefusalsNameTheField(t *testing.T) {
 		"nothing":        {"msg_1", ``, oncehook.CodeMalformedJSON, ""},
 	} {
 		_, err := events(t, c.id, c.body)
-		require.IsType(t, &oncehook.Refusal{}, err, name)
-		refusal := err.(*oncehook.Refusal)
+		var refusal *oncehook.Refusal
+		require.ErrorAs(t, err, &refusal, name)
 		require.Equal(t, c.code, refusal.Code, name)
 		require.Equal(t, c.field, refusal.Field, name)
 	}
@@ -159,8 +159,13 @@ func TestWhatCannotSignIsRefused(t *testing.T) {
 	signer := subject().Provider(t).(oncehook.Signer)
 	draft := oncehook.Draft{ID: "msg_1", Now: providertest.Received}
 	for _, c := range []struct{ id, secret string }{
-		{"msg.1", string(secret(1))}, {"", string(secret(1))}, {"msg 1", string(secret(1))}, {"msg_1", "whpk_1SiA4o9hyqTCpIqC5V9HUakiiaeACeqfZTInDBbOir4="},
-		{"msg_1", "whsk_AAAA"}, {"msg_1", "whsk_" + base64.StdEncoding.EncodeToString(make([]byte, 64))}, {"msg_1", "nonsense"},
+		{"msg.1", string(secret(1))},
+		{"", string(secret(1))},
+		{"msg 1", string(secret(1))},
+		{"msg_1", "whpk_1SiA4o9hyqTCpIqC5V9HUakiiaeACeqfZTInDBbOir4="},
+		{"msg_1", "whsk_AAAA"},
+		{"msg_1", "whsk_" + base64.StdEncoding.EncodeToString(make([]byte, 64))},
+		{"msg_1", "nonsense"},
 	} {
 		draft.ID = c.id
 		_, err := signer.Sign(nil, draft, oncehook.Credential{Version: "1", Secret: oncehook.Secret(c.secret)})

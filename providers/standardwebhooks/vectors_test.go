@@ -1,6 +1,7 @@
 package standardwebhooks_test
 
 import (
+	"os"
 	"testing"
 
 	"github.com/oncehook/oncehook"
@@ -8,7 +9,7 @@ import (
 )
 
 func TestKnownAnswers(t *testing.T) {
-	providertest.Vectors(t, "../../tests/testdata/vectors/standard-webhooks", build, map[string]oncehook.Cause{
+	providertest.Vectors(t, os.DirFS("../../tests/testdata/vectors/standard-webhooks"), build, map[string]oncehook.Cause{
 		"sw-body-reserialised":                  oncehook.CauseWrongSecret,
 		"sw-dot-in-id-ambiguity":                oncehook.CauseCredentialMalformed,
 		"sw-duplicate-signature-header-lines":   oncehook.CauseCredentialMalformed,

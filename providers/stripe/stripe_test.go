@@ -156,8 +156,8 @@ func TestRefusalsNameTheField(t *testing.T) {
 		"an array of such": {"[" + snapshot + "]", oncehook.CodeMalformedJSON, ""},
 	} {
 		_, err := read(t, c.body)
-		require.IsType(t, &oncehook.Refusal{}, err, name)
-		refusal := err.(*oncehook.Refusal)
+		var refusal *oncehook.Refusal
+		require.ErrorAs(t, err, &refusal, name)
 		require.Equal(t, c.code, refusal.Code, name)
 		require.Equal(t, c.field, refusal.Field, name)
 	}

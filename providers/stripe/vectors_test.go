@@ -1,6 +1,7 @@
 package stripe_test
 
 import (
+	"os"
 	"testing"
 
 	"github.com/oncehook/oncehook"
@@ -8,7 +9,7 @@ import (
 )
 
 func TestKnownAnswers(t *testing.T) {
-	providertest.Vectors(t, "../../tests/testdata/vectors/stripe", build, map[string]oncehook.Cause{
+	providertest.Vectors(t, os.DirFS("../../tests/testdata/vectors/stripe"), build, map[string]oncehook.Cause{
 		"stripe-body-reserialised":            oncehook.CauseWrongSecret,
 		"stripe-empty-header":                 oncehook.CauseCredentialMissing,
 		"stripe-secret-base64-decoded":        oncehook.CauseWrongSecret,
