@@ -142,7 +142,7 @@ func queue(ctx context.Context, c client.Client, namespace string, r *Report) {
 		case age > tasksLate:
 			r.Warn("start more oncehook work", "%d %s tasks wait in the task queue %s, the oldest for %s", waits, kind.word, oncehook.TaskQueue, age.Round(time.Second))
 		default:
-			r.OK("%d workers poll the task queue %s for %s tasks; %d wait", pollers, oncehook.TaskQueue, kind.word, waits)
+			r.OK("the task queue %s has workers for %s tasks (%d), of which %d wait", oncehook.TaskQueue, kind.word, pollers, waits)
 		}
 	}
 }
