@@ -29,6 +29,8 @@ const (
 	personalID    = "canary-person-ada-c0ffee"
 	pathText      = "canary-path-1b2d3f"
 	personTenant  = "canary-tenant-5e6f"
+	otherTenant   = "canary-tenant-of-others-77aa"
+	refusedNote   = "canary-payload-that-postgresql-refuses-91c4"
 	otherNote     = "canary-payload-of-the-other-copy-d00d"
 	downstreamSay = "canary-downstream-answer-beef"
 )
@@ -121,8 +123,12 @@ func payloads() []canary {
 		{what: "a personal event id", text: personalID},
 		{what: "a path", text: pathText},
 		{what: "a downstream's answer", text: downstreamSay},
+		// PostgreSQL writes what it cannot take into its own log, whoever asked it to.
+		{what: "what a statement of an effect could not take", text: refusedNote, allowed: []string{"postgres/log"}},
+		// Who claimed to speak for whom is evidence.
+		{what: "a tenant that a sender may not speak for", text: otherTenant, allowed: []string{"database/oncehook.audit"}},
 		// Operators find events by tenant: in the database, the API and Temporal, and
 		// in the workflow ids of the Temporal SDK's lines.
-		{what: "a tenant", text: personTenant, allowed: []string{"database/", "admin/", "temporal/", "cli/", "log/"}},
+		{what: "a tenant", text: personTenant, allowed: []string{"database/", "admin/", "temporal/", "cli/", "log/", "answers/"}},
 	}
 }

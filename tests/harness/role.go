@@ -73,7 +73,7 @@ func runRole(role string, parts app.Parts) error {
 	if err != nil {
 		return err
 	}
-	a, err := app.New(app.Config{Settings: settings, Parts: &parts, Now: now, Log: slog.New(slog.NewJSONHandler(os.Stderr, nil))})
+	a, err := app.New(app.Config{Settings: settings, Parts: &parts, Now: now, Log: slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: settings.Log.Level}))})
 	if err != nil {
 		return err
 	}
@@ -117,5 +117,6 @@ func Parts() app.Parts {
 	}
 	parts.Routes = append(parts.Routes, oncehook.Route{Provider: BatchKind, Type: ArrivalType, Workflow: "ShipmentDepotArrival"})
 	withTestWorkflows(&parts)
+	withRemoteWorkflows(&parts)
 	return parts
 }
