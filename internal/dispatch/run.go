@@ -31,8 +31,11 @@ const (
 
 // start starts one claimed row and records what came of it.
 func (d *Dispatcher) start(ctx context.Context, s store.Start) {
+	ctx, end := d.observed(ctx, s)
 	result, err := d.try(ctx, s)
+	end(result)
 	d.Metrics.Start(ctx, result)
+	d.waited(ctx, s, result)
 	if err != nil {
 		d.Log.WarnContext(ctx, "a start is not recorded", "outbox_id", s.OutboxID, "receipt_id", s.Ref.ReceiptID, "result", result, "error", err.Error())
 	}
@@ -54,7 +57,7 @@ func (d *Dispatcher) try(ctx context.Context, s store.Start) (string, error) {
 	run, err := d.Client.ExecuteWorkflow(withRequestID(startCtx, requestID(s)), startOptions(s, d.Eager), s.Workflow, s.Ref)
 	if err == nil {
 		d.recovered(ctx)
-		return "started", d.mark(ctx, s, run.GetRunID())
+		return resultStarted, d.mark(ctx, s, run.GetRunID())
 	}
 	v := judge(err)
 	switch v {
