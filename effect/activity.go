@@ -57,7 +57,7 @@ func (a *activityInbound) ExecuteActivity(ctx context.Context, in *interceptor.E
 	}
 	result, answered, err := a.run(ctx, action.declaration, claim, in)
 	if interrupted(ctx, err) {
-		return nil, a.handBack(ctx, claim)
+		return nil, a.handBack(ctx, claim, answered)
 	}
 	if err != nil {
 		spent := call.MaxAttempts > 0 && claim.RunAttempts >= call.MaxAttempts

@@ -31,14 +31,16 @@ func stopped(ctx context.Context) bool {
 }
 
 // interrupted reports whether the worker's stop broke the attempt off. What the
-// effect said of its outcome stands, and a panic is its own.
+// effect said of its outcome stands, and so does what it has done; a panic is its own.
 func interrupted(ctx context.Context, err error) bool {
-	if err == nil || !stopped(ctx) {
+	if err == nil || !stopped(ctx) || errors.Is(err, store.ErrFenced) {
 		return false
 	}
 	_, outcome := oncehook.AsOutcome(err)
 	_, panicked := errors.AsType[*panicError](err)
-	return !outcome && !panicked && !errors.Is(err, store.ErrFenced)
+	_, done := errors.AsType[recorded](err)
+	_, lost := errors.AsType[unrecorded](err)
+	return !outcome && !panicked && !done && !lost
 }
 
 // claim claims the action, unless its worker has stopped.
@@ -63,12 +65,13 @@ func (a *activityInbound) claim(ctx context.Context, request store.ClaimRequest)
 }
 
 // handBack gives an interrupted attempt back and returns what Temporal is told.
-// What cannot be given back counts, as after a crash.
-func (a *activityInbound) handBack(ctx context.Context, claim store.Claim) error {
+// What cannot be given back counts, as after a crash. answered says that nothing
+// which it sent can have had an effect.
+func (a *activityInbound) handBack(ctx context.Context, claim store.Claim, answered bool) error {
 	a.attempted(ctx, claim.Name, "interrupted")
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), handBackTimeout)
 	defer cancel()
-	if err := a.work.HandBack(ctx, claim); err != nil {
+	if err := a.work.HandBack(ctx, claim, answered); err != nil {
 		a.log.WarnContext(ctx, "an attempt that the stop broke off counts", "action", claim.Name, "receipt_id", claim.ReceiptID.String(), "error", err.Error())
 	}
 	return failure{errType: oncehook.FailureUnavailable, text: "the worker stopped during this attempt; another one makes it again", delay: leastDelay}.asTemporal()
