@@ -30,7 +30,9 @@ func (a *App) OpenKeys(ctx context.Context) (*Keys, error) {
 	if err != nil {
 		return nil, err
 	}
-	database, err := store.OpenKeys(ctx, a.storeOptions("keys", keysConns))
+	options := a.storeOptions("migrate", keysConns)
+	options.ApplicationName = "oncehook keys"
+	database, err := store.OpenKeys(ctx, options)
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
