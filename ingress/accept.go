@@ -141,11 +141,12 @@ func (d *delivery) limitRate(unit []store.Candidate) *refused {
 		if err != nil {
 			return unavailable(err)
 		}
-		if slices.Contains(answers, false) {
+		if !slices.Contains(answers, true) {
 			return rateLimited(over.tenant, over.wait)
 		}
-		for _, key := range over.keys {
-			known[key] = true
+		// Without these the rest may fit.
+		for n, key := range over.keys {
+			known[key] = known[key] || answers[n]
 		}
 	}
 }

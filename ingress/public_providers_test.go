@@ -208,3 +208,21 @@ func (u *unread) Read(b []byte) (int, error) {
 	u.read = true
 	return len(b), nil
 }
+
+// agreeable acknowledges everything it is asked about.
+type agreeable struct{ lines }
+
+func (agreeable) Acknowledges(oncehook.Code) bool { return true }
+
+func TestOnlyWhatIsCommittedIsAcknowledgedWhateverTheProviderSays(t *testing.T) {
+	t.Parallel()
+	s := start(t, several(func(l lines) oncehook.Provider { return agreeable{l} }), func(s *setup) { s.Sources[0].Rate, s.Sources[0].Burst = 0.001, 2 })
+	s.acceptedAs(s.post("logistics", event("e1")), oncehook.Accepted)
+	a := s.acknowledgedAs(s.post("logistics", event("e1", "depot-1", "depot-2")+"\n"+event("e2")), oncehook.Conflict)
+	results, _ := a.fields["results"].([]any)
+	require.Len(t, results, 2, "each of the unit is told: %s", a.body)
+	s.acknowledgedAs(s.post("logistics", event("e3", "north", "south")), oncehook.TenantForbidden)
+	s.refusedWith(s.post("logistics", event("e3")), http.StatusTooManyRequests, oncehook.CodeRateLimited)
+	s.refusedWith(s.post("logistics", event("e3"), bearerOf("nonsense-nonsense")), http.StatusUnauthorized, oncehook.CodeUnauthenticated)
+	s.refusedWith(s.post("logistics", "bug"), http.StatusInternalServerError, oncehook.CodeInternal)
+}
