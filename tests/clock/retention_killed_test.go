@@ -48,7 +48,7 @@ func TestRetentionKilledAnywhereAndRunAgainComesToTheSame(t *testing.T) {
 			doomed.Kill()
 			at.clear()
 			// The dead client's session may hold the lock for a moment.
-			s.Eventually(0, time.Minute, `SELECT count(*) FROM pg_stat_activity WHERE application_name = 'oncehook migrate'`)
+			s.Eventually(0, time.Minute, `SELECT count(*) FROM pg_stat_activity WHERE application_name = 'oncehook migrate' AND datname = current_database()`)
 			s.RetentionAt(c.ahead).Done()
 
 			require.Equal(t, "open-1\nopen-2", s.Text(`SELECT r.event_id FROM oncehook.payloads_pinned p
@@ -105,8 +105,8 @@ func (r reader) reached() {
 // clear ends the dead client's backend first, which would complete it by itself.
 func (r reader) clear() {
 	r.system.T.Helper()
-	r.system.Exec(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'oncehook migrate'`)
-	r.system.Eventually(0, time.Minute, `SELECT count(*) FROM pg_stat_activity WHERE application_name = 'oncehook migrate'`)
+	r.system.Exec(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'oncehook migrate' AND datname = current_database()`)
+	r.system.Eventually(0, time.Minute, `SELECT count(*) FROM pg_stat_activity WHERE application_name = 'oncehook migrate' AND datname = current_database()`)
 	require.NoError(r.system.T, r.tx.Rollback(context.Background()))
 	require.Equal(r.system.T, 1, r.system.Count(pendingDetachment))
 }

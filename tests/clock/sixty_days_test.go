@@ -58,10 +58,12 @@ func TestSixtyDaysLaterEventsAreAcceptedAndWhatIsUnresolvedIsKept(t *testing.T) 
 }
 
 func TestAWorkerKilledWhileItMakesPartitionsIsFollowedByAnother(t *testing.T) {
-	s := harness.New(t, harness.Options{Temporal: harness.StartTemporal(t)})
+	s := harness.New(t, harness.Options{Temporal: harness.StartTemporal(t), Parameters: map[string]string{
+		"lock_timeout": "60s", "statement_timeout": "90s",
+	}})
 	barrier := barrierBefore(s, "CREATE TABLE")
 	const ahead = 20 * day
-	doomed := s.WorkAt(ahead)
+	doomed := s.BeginWorkAt(ahead)
 	barrier.reached()
 	doomed.Kill()
 	barrier.clear()

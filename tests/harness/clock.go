@@ -36,6 +36,13 @@ func (s *System) WorkAt(ahead time.Duration) *Process {
 	return start(s.T, roleWork, s.ConfigFile, envClock+"="+ahead.String())
 }
 
+// BeginWorkAt is WorkAt without waiting until the process is ready.
+func (s *System) BeginWorkAt(ahead time.Duration) *Process {
+	s.T.Helper()
+	p, _ := launch(s.T, roleWork, s.ConfigFile, envClock+"="+ahead.String())
+	return p
+}
+
 // RetentionAt starts `migrate retention --apply` as a process whose clock is
 // ahead by that much. It returns when the process has begun.
 func (s *System) RetentionAt(ahead time.Duration) *Process {
