@@ -51,3 +51,10 @@ func (a *App) observePools(role string, pools func() []store.PoolStat) error {
 		return shown
 	})
 }
+
+// observeKeys shows for how long the keys in use have been known.
+func (a *App) observeKeys(admin *store.Admin) error {
+	return a.metrics.ObserveKeys(func(ctx context.Context) (map[string]float64, error) {
+		return admin.KeyAges(ctx, a.keys.Keys())
+	})
+}

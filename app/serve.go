@@ -175,7 +175,7 @@ func (s *Server) open(ctx context.Context, only string) error {
 			return fmt.Errorf("open the admin's database: %w", err)
 		}
 		s.stores[OnlyAdmin] = ad
-		if err := errors.Join(s.app.observeBacklog(ad), s.app.observePools("admin", ad.Pools)); err != nil {
+		if err := errors.Join(s.app.observeBacklog(ad), s.app.observeKeys(ad), s.app.observePools("admin", ad.Pools)); err != nil {
 			return err
 		}
 		ready := s.readyFunc(ad.Schema)

@@ -72,24 +72,21 @@ func (r *Reconcile) Failed(ctx context.Context, kind string) {
 	}
 }
 
+// lastSweep is the age of the last whole sweep, if there was one.
+type lastSweep struct {
+	seconds float64
+	any     bool
+}
+
 // ObserveLastSweep reports how many seconds ago a whole sweep ended. read
 // returns false before the first one, which leaves the gauge out.
 func (m *Metrics) ObserveLastSweep(read func(context.Context) (seconds float64, ok bool, err error)) error {
-	if m == nil {
-		return nil
-	}
-	_, err := m.meter.Float64ObservableGauge(nameLastSweep, metric.WithUnit("s"),
-		metric.WithDescription("Time since the reconciler's last whole sweep."),
-		metric.WithFloat64Callback(func(ctx context.Context, o metric.Float64Observer) error {
-			seconds, ok, err := read(ctx)
-			if err != nil || !ok {
-				return err
-			}
-			o.Observe(seconds)
-			return nil
-		}))
-	if err != nil {
-		return fmt.Errorf("make the last sweep gauge: %w", err)
-	}
-	return nil
+	return observe(m, "reconcile", func(ctx context.Context) (lastSweep, error) {
+		seconds, ok, err := read(ctx)
+		return lastSweep{seconds, ok}, err
+	}, gauge[lastSweep]{nameLastSweep, "s", "Time since the reconciler's last whole sweep.", func(l lastSweep, set func(float64, ...string)) {
+		if l.any {
+			set(l.seconds)
+		}
+	}})
 }
