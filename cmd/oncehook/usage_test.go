@@ -26,6 +26,8 @@ func TestAWrongQuestionIsAUsageErrorThatSaysWhatToDo(t *testing.T) {
 		"no copies":          {[]string{"send", "logistics", "x", "--times", "0"}, "--times"},
 		"too many at once":   {[]string{"send", "logistics", "x", "--concurrency", "100000"}, "--concurrency"},
 		"file and id":        {[]string{"send", "logistics", "x", "--file", "-", "--id", "y"}, "--file"},
+		"no drain":           {[]string{"work", "--drain-timeout", "5s"}, "--drain"},
+		"no time to drain":   {[]string{"work", "--drain", "--drain-timeout", "-5s"}, "--drain-timeout"},
 		"dev: no port":       {[]string{"dev", "--ingress-addr", "localhost"}, "HOST:PORT"},
 		"dev: not a port":    {[]string{"dev", "--admin-addr", "localhost:http"}, "number"},
 		"dev: port too high": {[]string{"dev", "--temporal-port", "70000"}, "--temporal-port"},

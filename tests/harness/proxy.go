@@ -19,6 +19,7 @@ type Proxy struct {
 	mu   sync.Mutex
 	open *sync.Cond
 	held bool
+	made int
 }
 
 // NewProxy relays to the host of a DSN.
@@ -56,12 +57,22 @@ func (p *Proxy) Pass() {
 	p.open.Broadcast()
 }
 
+// Connections counts those that were made to the relay.
+func (p *Proxy) Connections() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.made
+}
+
 func (p *Proxy) accept() {
 	for {
 		client, err := p.listener.Accept()
 		if err != nil {
 			return
 		}
+		p.mu.Lock()
+		p.made++
+		p.mu.Unlock()
 		server, err := net.Dial("tcp", p.target)
 		if err != nil {
 			_ = client.Close()
