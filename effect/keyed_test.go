@@ -263,6 +263,28 @@ func TestAKeyThatExpiresWithinAnAttemptSendsNothingMore(t *testing.T) {
 	})
 }
 
+func TestARequestIsNeverRepeatedBehindTheChecks(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, h house, ref oncehook.Ref) {
+		d := newDownstream(t, func(w http.ResponseWriter, call int) bool {
+			if call == 1 {
+				return false
+			}
+			panic(http.ErrAbortHandler) // a kept connection that breaks: net/http would try again
+		})
+		fn := call(guarded(), effect.Destination{URL: d.URL})
+		require.Error(t, h.runKeyed(t, ref, func(ctx workflow.Context, ref oncehook.Ref) error {
+			return send(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1}}), ref)
+		}, func(ctx context.Context, in input) (output, error) {
+			_, err := fn(ctx, in)
+			require.NoError(t, err)
+			return fn(ctx, in)
+		}))
+		calls, _ := d.seen()
+		require.Equal(t, 2, calls)
+	})
+}
+
 func TestOutsideOfARemoteEffectNothingIsSent(t *testing.T) {
 	t.Parallel()
 	d := newDownstream(t, nil)
