@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -25,6 +26,9 @@ type Temporal struct {
 	// to add them.
 	Attributes func(ctx context.Context, c client.Client, namespace string) error
 	Sources    []config.Source
+	// Late is how old a waiting task is when the workers cannot keep up. Defaults to
+	// a minute.
+	Late time.Duration
 }
 
 // redelivery is for how long a provider sends an event again by itself, or keeps it
@@ -64,7 +68,7 @@ func (t Temporal) Check() Check {
 		} else {
 			r.OK("the namespace has the search attributes")
 		}
-		queue(ctx, c, options.Namespace, r)
+		t.queue(ctx, c, options.Namespace, r)
 	}}
 }
 
@@ -100,22 +104,19 @@ func (t Temporal) namespace(ctx context.Context, c client.Client, options client
 	return true
 }
 
-// hours writes a duration in whole days, or else hours.
+// hours writes a duration in hours, or in days where it is a few whole ones.
 func hours(d time.Duration) string {
-	if d%day == 0 {
+	if d >= 2*day && d%day == 0 {
 		return strconv.Itoa(int(d/day)) + " days"
 	}
 	return strconv.Itoa(int(d/time.Hour)) + " hours"
 }
 
-const (
-	// pollerSeen is how long ago a worker may have polled; a poll takes a minute.
-	pollerSeen = 2 * time.Minute
-	// tasksLate is how old a task of the queue is when the workers cannot keep up.
-	tasksLate = time.Minute
-)
+// pollerSeen is how long ago a worker may have polled; a poll takes a minute.
+const pollerSeen = 2 * time.Minute
 
-func queue(ctx context.Context, c client.Client, namespace string, r *Report) {
+func (t Temporal) queue(ctx context.Context, c client.Client, namespace string, r *Report) {
+	late := cmp.Or(t.Late, time.Minute)
 	for _, kind := range []struct {
 		word string
 		kind enumspb.TaskQueueType
@@ -139,7 +140,7 @@ func queue(ctx context.Context, c client.Client, namespace string, r *Report) {
 		switch {
 		case pollers == 0:
 			r.Warn("start oncehook work", "no worker polls the task queue %s for %s tasks: events are recorded and wait", oncehook.TaskQueue, kind.word)
-		case age > tasksLate:
+		case age > late:
 			r.Warn("start more oncehook work", "%d %s tasks wait in the task queue %s, the oldest for %s", waits, kind.word, oncehook.TaskQueue, age.Round(time.Second))
 		default:
 			r.OK("the task queue %s has workers for %s tasks (%d), of which %d wait", oncehook.TaskQueue, kind.word, pollers, waits)
