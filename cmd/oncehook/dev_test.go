@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/oncehook/oncehook"
 	"github.com/oncehook/oncehook/internal/admin/api"
 	"github.com/oncehook/oncehook/internal/config"
 	"github.com/oncehook/oncehook/internal/devstack/pgtest"
@@ -70,6 +71,8 @@ func (i install) sendsFromEverySource() {
 	require.Equal(i.t, "shipment.depot_arrival\n", i.ok("send", "logistics"))
 	require.Contains(i.t, i.ok("send", "stripe", "customer.created", "--id", "evt_a", "--tenant", "acct_1"), "event_key=stripe:acct_1:evt_a")
 	require.Contains(i.t, i.ok("send", "stripe", "customer.created", "--id", "evt_a"), "event_key=stripe:dev:evt_a")
+	require.Contains(i.t, i.fails(exitFailure, "send", "stripe", "customer.created", "--id", "evt_a", "--set", "data.object.email=other@example.test").stdout,
+		"200  conflict", "Stripe would retry any other answer; a person is told")
 	payload := filepath.Join(i.dir, "push.json")
 	require.NoError(i.t, os.WriteFile(payload, []byte(`{"ref":"refs/heads/main","repository":{"id":7}}`), 0o600))
 	require.Contains(i.t, i.ok("send", "github", "push", "--file", payload, "--id", "guid-2"), "event_key=github:repository~3A7:guid-2")
@@ -86,7 +89,7 @@ func (i install) invoicesReach(url string) {
 	i.ok("send", "stripe", "invoice.paid", "--id", "evt_2", "--set", "data.object.id=in_1", "--times", "3")
 	second := i.succeeded("evt_2")
 	for _, action := range second.Actions[1:] {
-		require.EqualValues(i.t, "already_done", action.State, action.Name)
+		require.Equal(i.t, string(oncehook.ActionAlreadyDone), action.State, action.Name)
 	}
 	response, err := http.Get(url + receiver.Path)
 	require.NoError(i.t, err)
@@ -172,6 +175,7 @@ func TestDevRunsEverythingAndFindsYesterdaysEvents(t *testing.T) {
 	require.Len(t, trace.Actions, 1)
 	require.True(t, strings.HasPrefix(*trace.TemporalUiUrl, r.TemporalUIURL+"/namespaces/default/workflows/"))
 	i.sendsFromEverySource()
+	require.NotContains(t, i.ok("doctor"), "blocker")
 	i.invoicesReach(r.ReceiverURL)
 
 	killServers(t, data)

@@ -40,7 +40,7 @@ const (
 	maxBodyFile    = 64 << 20
 )
 
-// Run sends the copies, and fails unless every answer was a 2xx.
+// Run sends the copies, and fails unless each was accepted or a duplicate.
 func (c *sendCommand) Run(ctx context.Context, p *program) error {
 	if c.Times < 1 || c.Times > maxTimes || c.Concurrency < 1 || c.Concurrency > maxConcurrency {
 		return usagef("--times must be 1 to %d and --concurrency 1 to %d", maxTimes, maxConcurrency)

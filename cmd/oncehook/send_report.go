@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/oncehook/oncehook"
 	"github.com/oncehook/oncehook/internal/admin/page"
 )
 
@@ -35,12 +36,11 @@ func (r *sendReport) add(s sent) {
 	if r.sums == nil {
 		r.sums, r.first = map[string]int{}, time.Now().Add(-s.took)
 	}
-	ok := s.err == nil && s.status >= 200 && s.status <= 299
-	if !ok {
-		r.failed++
-	}
 	word, line := describe(s)
 	r.sums[word]++
+	if s.err != nil || s.status < 200 || s.status > 299 || acknowledgedRefusal(word) {
+		r.failed++
+	}
 	if r.live {
 		fmt.Fprintln(r.stdout, line)
 		return
@@ -53,6 +53,12 @@ func (r *sendReport) add(s sent) {
 		answer.Body = s.body
 	}
 	r.answers = append(r.answers, answer)
+}
+
+// acknowledgedRefusal reports whether a 2xx refuses all the same, for a provider
+// that would only retry.
+func acknowledgedRefusal(word string) bool {
+	return word == string(oncehook.Conflict) || word == string(oncehook.Rejected)
 }
 
 // describe gives an answer one word, to count by, and one line.
@@ -140,13 +146,13 @@ func (r *sendReport) document() map[string]any {
 	return map[string]any{"answers": r.answers}
 }
 
-// err is nil when there were answers and every one was a 2xx.
+// err is nil when there were answers and none refused the event.
 func (r *sendReport) err() error {
 	switch {
 	case r.sums == nil:
 		return errors.New("nothing was sent")
 	case r.failed > 0:
-		return fmt.Errorf("%d not answered by 2xx", r.failed)
+		return fmt.Errorf("%d not accepted", r.failed)
 	}
 	return nil
 }
