@@ -42,7 +42,7 @@ func withoutRuns(text string, body []byte) string {
 	}
 	repeated := repetitions(text, body)
 	var out strings.Builder
-	for at := 0; at < len(text); at++ {
+	for at := range len(text) {
 		switch {
 		case !repeated[at]:
 			out.WriteByte(text[at])

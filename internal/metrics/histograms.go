@@ -33,19 +33,23 @@ func newHistograms(meter metric.Meter) (histograms, error) {
 	}{
 		{
 			nameAck, "Time from the request's last byte to its answer, by source.",
-			[]float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}, &h.ack,
+			[]float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+			&h.ack,
 		},
 		{
 			nameDispatch, "Time from a first acceptance to its workflow's start, by source.",
-			[]float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200}, &h.dispatch,
+			[]float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200},
+			&h.dispatch,
 		},
 		{
 			nameAction, "Duration of one attempt of a side effect, by action and result.",
-			[]float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}, &h.action,
+			[]float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
+			&h.action,
 		},
 		{
 			nameEvent, "Time from a first acceptance to the end of its run, by source and state.",
-			[]float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200, 43200}, &h.event,
+			[]float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200, 43200},
+			&h.event,
 		},
 	} {
 		var err error

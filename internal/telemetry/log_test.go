@@ -48,13 +48,16 @@ func TestWhatALineSaysItselfStays(t *testing.T) {
 	}
 }
 
+// temporals is an attribute as the Temporal SDK names it.
+func temporals(key string, value any) []any { return []any{key, value} }
+
 // The Temporal SDK writes without a context, and names the run.
 func TestALineOfTemporalNamesTheEventOfItsRun(t *testing.T) {
 	runs := &telemetry.Runs{}
 	runs.Remember("run-1", event)
 	for name, say := range map[string]func(*slog.Logger){
-		"in the line": func(l *slog.Logger) { l.Warn("Activity error.", "RunID", "run-1") },
-		"before it":   func(l *slog.Logger) { l.With("RunID", "run-1").With("Attempt", 1).Warn("Activity error.") },
+		"in the line": func(l *slog.Logger) { l.Warn("Activity error.", temporals("RunID", "run-1")...) },
+		"before it":   func(l *slog.Logger) { l.With(temporals("RunID", "run-1")...).With(temporals("Attempt", 1)...).Warn("Activity error.") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			fields := line(t, runs, say)
@@ -62,9 +65,9 @@ func TestALineOfTemporalNamesTheEventOfItsRun(t *testing.T) {
 			require.Equal(t, "r-1", fields["receipt_id"])
 		})
 	}
-	fields := line(t, runs, func(l *slog.Logger) { l.Warn("said", "RunID", "another") })
+	fields := line(t, runs, func(l *slog.Logger) { l.Warn("said", temporals("RunID", "another")...) })
 	require.NotContains(t, fields, "correlation_id")
-	fields = line(t, runs, func(l *slog.Logger) { l.With("TraceID", trace.TraceID{1}).Warn("said") })
+	fields = line(t, runs, func(l *slog.Logger) { l.With(temporals("TraceID", trace.TraceID{1})...).Warn("said") })
 	require.Equal(t, trace.TraceID{1}.String(), fields["trace_id"])
 }
 

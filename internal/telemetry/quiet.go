@@ -47,7 +47,7 @@ func (s quietSpan) SetStatus(code codes.Code, _ string) { s.Span.SetStatus(code,
 
 // errorType is the type that an error has in Temporal, else in Go.
 func errorType(err error) string {
-	if typed, ok := err.(interface{ Type() string }); ok { //nolint:errorlint // the outermost counts
+	if typed, ok := err.(interface{ Type() string }); ok {
 		if name := typed.Type(); name != "" {
 			return name
 		}

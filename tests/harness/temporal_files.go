@@ -23,9 +23,9 @@ func (s *Temporal) Everything() map[string][]byte {
 	all["list"] = encoded(s, listed)
 	for _, run := range listed.GetExecutions() {
 		id := run.GetExecution()
-		described, err := c.DescribeWorkflowExecution(ctx, id.GetWorkflowId(), id.GetRunId())
+		described, err := c.DescribeWorkflow(ctx, id.GetWorkflowId(), id.GetRunId())
 		require.NoError(s.t, err)
-		all["description/"+id.GetRunId()] = encoded(s, described)
+		all["description/"+id.GetRunId()] = encoded(s, described.RawResponse)
 		events := c.GetWorkflowHistory(ctx, id.GetWorkflowId(), id.GetRunId(), false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 		for events.HasNext() {
 			event, err := events.Next()
