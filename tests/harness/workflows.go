@@ -20,6 +20,8 @@ import (
 const (
 	// TwoAttemptsType records an arrival and gives that two attempts.
 	TwoAttemptsType = "test.two_attempts"
+	// TwoSendsType sends a notice to the downstream and gives that two attempts.
+	TwoSendsType = "test.two_sends"
 	// WaitingType waits an hour, or for the signal WaitingSignal, and then records an arrival.
 	WaitingType = "test.waiting"
 	// RetryingType fails, and is tried again after an hour.
@@ -44,12 +46,16 @@ func recordArrival(ctx workflow.Context) error {
 	return err
 }
 
+func twoAttempts(ctx workflow.Context) workflow.Context {
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 2}})
+}
+
 func testWorkflows() map[string]func(workflow.Context, oncehook.Ref) error {
 	return map[string]func(workflow.Context, oncehook.Ref) error{
-		TwoAttemptsType: func(ctx workflow.Context, _ oncehook.Ref) error {
-			return recordArrival(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-				RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 2},
-			}))
+		TwoAttemptsType: func(ctx workflow.Context, _ oncehook.Ref) error { return recordArrival(twoAttempts(ctx)) },
+		TwoSendsType: func(ctx workflow.Context, _ oncehook.Ref) error {
+			_, err := notice.Do(twoAttempts(ctx), nothing{})
+			return err
 		},
 		WaitingType: func(ctx workflow.Context, _ oncehook.Ref) error {
 			if _, timedOut := workflow.GetSignalChannel(ctx, WaitingSignal).ReceiveWithTimeout(ctx, time.Hour, nil); !timedOut {

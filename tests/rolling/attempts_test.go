@@ -31,6 +31,28 @@ func TestStopsThatInterruptAnActionMoreOftenThanItMayBeTriedDoNotExhaustIt(t *te
 	})
 }
 
+func TestStopsThatCutARemoteCallOffDoNotExhaustIt(t *testing.T) {
+	t.Parallel()
+	s := harness.New(t, harness.Options{Temporal: harness.StartTemporal(t)})
+	downstream := s.Downstream()
+	s.Serve().Post("acme", harness.AcmeToken, harness.EventOf(harness.TwoSendsType, "e")).Is(t, http.StatusAccepted, "accepted")
+	const deployments = 3
+	for n := range deployments {
+		held := downstream.Hold(harness.BeforeAnswer)
+		work := s.Work()
+		held.Reached()
+		work.Stop()
+		held.Release()
+		require.Equal(t, n+1, downstream.Calls())
+		require.Zero(t, s.Count(`SELECT run_attempts FROM oncehook.actions WHERE unanswered AND lease_until IS NULL`), work.Log())
+	}
+	s.Work()
+	s.Succeeded(1, recovery)
+	require.Equal(t, deployments+1, downstream.Calls())
+	require.Equal(t, 1, downstream.Effects(), "each call had the same key")
+	require.Equal(t, deployments+1, s.Count(`SELECT attempts FROM oncehook.actions WHERE state = 'done' AND run_attempts = 1 AND NOT unanswered`))
+}
+
 func TestAKilledWorkersAttemptCounts(t *testing.T) {
 	t.Parallel()
 	s := harness.New(t, harness.Options{Temporal: harness.StartTemporal(t)})
