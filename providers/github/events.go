@@ -1,6 +1,7 @@
 package github
 
 import (
+	"bytes"
 	"net/url"
 	"regexp"
 	"strings"
@@ -98,12 +99,18 @@ func eventName(r oncehook.Request) (string, error) {
 	return name, nil
 }
 
-// payload returns the JSON. Which of the two forms the body has says an unsigned
-// header; no body is well-formed in both.
+const prefixForm = "payload="
+
+// payload returns the JSON. Which of the two forms the body has is said by an unsigned
+// header. A form must begin with its payload, as no JSON does: else text that somebody
+// wrote into a JSON body, a comment of &payload=…&, could be presented as a form.
 func payload(r oncehook.Request) ([]byte, error) {
 	media, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
 	if !strings.EqualFold(strings.TrimSpace(media), mediaForm) {
 		return r.Body, nil
+	}
+	if !bytes.HasPrefix(r.Body, []byte(prefixForm)) {
+		return nil, refuse.Missing("payload")
 	}
 	form, err := url.ParseQuery(string(r.Body))
 	if err != nil {
@@ -112,7 +119,7 @@ func payload(r oncehook.Request) ([]byte, error) {
 	switch values := form["payload"]; {
 	case len(values) > 1:
 		return nil, refuse.Ambiguous("payload", "is given more than once")
-	case len(values) == 0 || values[0] == "":
+	case values[0] == "":
 		return nil, refuse.Missing("payload")
 	default:
 		return []byte(values[0]), nil

@@ -78,6 +78,23 @@ func TestAFormIsTheSameEventAsItsJSON(t *testing.T) {
 	}
 }
 
+// Whoever writes a comment chooses a part of a signed body; the header that says
+// which form it has is not signed.
+func TestTextInAJSONBodyIsNeverReadAsAForm(t *testing.T) {
+	forged := url.QueryEscape(`{"installation":{"id":7}}`)
+	for _, body := range []string{
+		`{"action":"created","comment":{"body":"&payload=` + forged + `&"},"installation":{"id":99}}`,
+		`{"a&payload=` + forged + `&b":1}`,
+	} {
+		_, err := read(t, request("issue_comment", asForm, body))
+		var refusal *oncehook.Refusal
+		require.ErrorAs(t, err, &refusal, body)
+		require.Equal(t, "payload", refusal.Field, body)
+		_, err = read(t, request("issue_comment", asJSON, body))
+		require.NoError(t, err, body)
+	}
+}
+
 func TestTheTenantIsTheNarrowestWhoCanBeNamed(t *testing.T) {
 	without := func(members ...string) string {
 		body := opened
