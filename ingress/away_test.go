@@ -15,6 +15,7 @@ import (
 
 	"github.com/oncehook/oncehook"
 	"github.com/oncehook/oncehook/internal/store"
+	"github.com/oncehook/oncehook/internal/store/storetest"
 )
 
 // gateway stands before PostgreSQL; closed, it refuses and cuts connections.
@@ -84,7 +85,7 @@ func TestWithoutPostgreSQLForgeriesAre401AndTheRest503(t *testing.T) {
 	var g *gateway
 	s := start(t, func(s *setup) {
 		var away string
-		g, away = newGateway(t, s.databaseURL)
+		g, away = newGateway(t, storetest.As(store.DatabaseIngress, s.databaseURL))
 		var err error
 		s.Store, err = store.OpenIngress(t.Context(), store.Options{URL: away, Keyring: keys(), Log: slog.New(slog.DiscardHandler)})
 		require.NoError(t, err)

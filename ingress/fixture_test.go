@@ -23,6 +23,7 @@ import (
 	"github.com/oncehook/oncehook/internal/devstack/pgtest"
 	"github.com/oncehook/oncehook/internal/keyring"
 	"github.com/oncehook/oncehook/internal/store"
+	"github.com/oncehook/oncehook/internal/store/storetest"
 	"github.com/oncehook/oncehook/providers"
 )
 
@@ -48,7 +49,11 @@ var keys = sync.OnceValue(func() *keyring.Keyring { //nolint:gochecknoglobals //
 func database(t testing.TB) string {
 	t.Helper()
 	return pgtest.Template(t, "ingress", func(url string) error {
-		return store.Migrate(context.Background(), store.Options{URL: url, Keyring: keys(), Log: slog.New(slog.DiscardHandler)})
+		o := store.Options{URL: url, Keyring: keys(), Log: slog.New(slog.DiscardHandler)}
+		if err := store.Migrate(context.Background(), o); err != nil {
+			return err
+		}
+		return storetest.MakeRoles(context.Background(), o)
 	})
 }
 
@@ -122,7 +127,7 @@ func start(t testing.TB, changes ...func(*setup)) *system {
 		change(s)
 	}
 	if s.Store == nil {
-		s.Store, err = store.OpenIngress(t.Context(), store.Options{URL: s.databaseURL, Keyring: keys(), Log: slog.New(slog.DiscardHandler)})
+		s.Store, err = store.OpenIngress(t.Context(), store.Options{URL: storetest.As(store.DatabaseIngress, s.databaseURL), Keyring: keys(), Log: slog.New(slog.DiscardHandler)})
 		require.NoError(t, err)
 		t.Cleanup(s.Store.Close)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/oncehook/oncehook/internal/devstack/pgtest"
 	"github.com/oncehook/oncehook/internal/keyring"
 	"github.com/oncehook/oncehook/internal/store"
+	"github.com/oncehook/oncehook/internal/store/storetest"
 )
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Run(m)) }
@@ -42,7 +43,12 @@ func options(url string) store.Options {
 
 func database(t testing.TB) string {
 	t.Helper()
-	return pgtest.Template(t, "admin", func(url string) error { return store.Migrate(context.Background(), options(url)) })
+	return pgtest.Template(t, "admin", func(url string) error {
+		if err := store.Migrate(context.Background(), options(url)); err != nil {
+			return err
+		}
+		return storetest.MakeRoles(context.Background(), options(url))
+	})
 }
 
 const uiURL = "http://temporal.test/ui"
@@ -56,7 +62,7 @@ type running struct {
 
 func serve(t testing.TB, database string, change ...func(*admin.Config)) running {
 	t.Helper()
-	s, err := store.OpenAdmin(t.Context(), options(database))
+	s, err := store.OpenAdmin(t.Context(), options(storetest.As(store.DatabaseAdmin, database)))
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
 	token, err := store.NewOperatorToken()
@@ -132,7 +138,7 @@ func (r reply) object(t testing.TB) map[string]any {
 // accept puts one event of the source and tenant into the database.
 func accept(t testing.TB, url, source, tenant, id string) store.Candidate {
 	t.Helper()
-	in, err := store.OpenIngress(t.Context(), options(url))
+	in, err := store.OpenIngress(t.Context(), options(storetest.As(store.DatabaseIngress, url)))
 	require.NoError(t, err)
 	defer in.Close()
 	key, err := keys().Identity().Key(source, tenant, id, false)
