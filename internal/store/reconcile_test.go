@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"strconv"
 	"testing"
 	"time"
 
@@ -199,5 +200,27 @@ func TestAReceiptKeepsItsRunsIDWhenItsOutboxRowGoes(t *testing.T) {
 		require.NoError(t, err)
 		require.NotNil(t, receipt.RunID)
 		require.Equal(t, "run-of-"+c.ReceiptID.String(), *receipt.RunID)
+	}
+}
+
+func TestOfAFinishAndAClosedRunAtTheSameTimeOneWritesTheEnd(t *testing.T) {
+	t.Parallel()
+	s := openSpine(t)
+	for n := range 20 {
+		c := s.queued(t, "event-"+strconv.Itoa(n))
+		_, err := s.work.ClaimAction(t.Context(), request(c.ReceiptID, 1))
+		require.NoError(t, err)
+		found := make(chan store.Finished, 2)
+		end := func(write func(context.Context, store.Finish) (store.Finished, error), state oncehook.State, cause string) {
+			f, err := write(context.Background(), store.Finish{ReceiptID: c.ReceiptID, RunNo: 1, State: state, Cause: cause})
+			if err != nil {
+				t.Error(err)
+			}
+			found <- f
+		}
+		go end(s.work.Finish, oncehook.StateSucceeded, oncehook.CauseFinished)
+		go end(s.work.CloseRun, oncehook.StateDeadLettered, oncehook.CauseTerminated)
+		require.ElementsMatch(t, []store.Finished{store.FinishWritten, store.FinishRepeated}, []store.Finished{<-found, <-found})
+		require.Equal(t, 1, number(t, s.db, `SELECT count(*) FROM oncehook.receipt_history WHERE receipt_id = $1 AND to_state IN ('succeeded', 'dead_lettered')`, c.ReceiptID))
 	}
 }

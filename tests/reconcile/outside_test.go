@@ -46,6 +46,28 @@ func TestTheReceiptTellsTheTruthWithinAMinuteWhateverHappensToTheRun(t *testing.
 		stuck.is(t, promise, "succeeded", "finished")
 	})
 
+	// A failover of the database that lost the last commits: of one run the end, of
+	// the other its effect as well.
+	endless, effectless := post(t, s, p, harness.TwoAttemptsType, "lost-end"), post(t, s, p, harness.TwoAttemptsType, "lost-effect")
+	for _, e := range []event{endless, effectless} {
+		e.is(t, promise, "succeeded", "finished")
+		s.Eventually(1, promise, `SELECT count(*) FROM oncehook.outbox WHERE receipt_id = $1 AND dispatched_at IS NOT NULL`, e.receipt)
+		s.Exec(fmt.Sprintf(`SET LOCAL session_replication_role = replica;
+			DELETE FROM oncehook.receipt_history WHERE receipt_id = '%[1]s' AND to_state = 'succeeded';
+			UPDATE oncehook.receipts SET state = 'processing', cause = 'first_action', version = version - 1 WHERE id = '%[1]s'`, e.receipt))
+	}
+	s.Exec(`DELETE FROM oncehook.actions WHERE receipt_id = $1`, effectless.receipt)
+	t.Run("it completed and its end is not in the database", func(t *testing.T) {
+		t.Parallel()
+		endless.is(t, promise, "succeeded", "finished")
+		require.Equal(t, "the run completed and recorded no end", endless.detail())
+	})
+	t.Run("it completed and its effect is not in the database", func(t *testing.T) {
+		t.Parallel()
+		effectless.is(t, promise, "dead_lettered", "run_lost")
+		require.Contains(t, effectless.detail(), "the database does not have the effects of logistics.record_arrival")
+	})
+
 	waiting := post(t, s, p, harness.WaitingType, "terminated-waiting")
 	retrying := post(t, s, p, harness.RetryingType, "terminated-retrying")
 	cancelled := post(t, s, p, harness.RetryingType, "cancelled")
