@@ -123,9 +123,6 @@ func (s *Work) closeActions(ctx context.Context, tx pgx.Tx, r receiptRow) error 
 	return wake(ctx, tx, r.tenant, held...)
 }
 
-// closeLocal is closeOpen for the Local actions alone.
-const closeLocal = closeOpen + ` WHERE a.receipt_id = @id AND a.kind = 'local' AND ` + isOpen
-
 // finishInOne is Finish for the ordinary case: a receipt in processing, and nothing
 // open that others must know of.
 const finishInOne = `
