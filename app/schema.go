@@ -10,8 +10,8 @@ import (
 
 const (
 	schemaRetry = 500 * time.Millisecond
-	// schemaReminder is how often a process that waits says so.
-	schemaReminder = 30 * time.Second
+	// awayReminder is how often a process that waits says so.
+	awayReminder = 30 * time.Second
 )
 
 type hasSchema interface {

@@ -76,7 +76,7 @@ func (a *App) connect(ctx context.Context) (client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	delay := 100 * time.Millisecond
+	delay, said := 100*time.Millisecond, time.Time{}
 	for {
 		c, err := client.DialContext(ctx, options)
 		if err == nil {
@@ -93,7 +93,10 @@ func (a *App) connect(ctx context.Context) (client.Client, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		a.log.WarnContext(ctx, "temporal does not answer yet", "address", options.HostPort, "error", err.Error(), "next_try_in", delay.String())
+		if now := time.Now(); now.Sub(said) >= awayReminder {
+			a.log.WarnContext(ctx, "temporal does not answer yet", "address", options.HostPort, "error", err.Error())
+			said = now
+		}
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()

@@ -108,6 +108,11 @@ func (a *App) work(ctx context.Context, cancel context.CancelFunc, work *store.W
 	}
 	defer temporal.Close()
 
+	reconciler, err := a.reconciler(temporal, data, work)
+	if err != nil {
+		return err
+	}
+
 	attempting, interrupt := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer interrupt(worker.ErrWorkerShutdown)
 	attempts := &effect.Attempts{}
@@ -121,10 +126,6 @@ func (a *App) work(ctx context.Context, cancel context.CancelFunc, work *store.W
 	})
 	a.setWake(dispatcher.Wake)
 	defer a.setWake(nil)
-	reconciler, err := a.reconciler(temporal, data, work)
-	if err != nil {
-		return err
-	}
 	loops.Go(func() { reconciler.Run(ctx) })
 	dispatched := make(chan struct{})
 	go func() {
@@ -212,7 +213,7 @@ func (a *App) newWorker(attempting context.Context, attempts *effect.Attempts, t
 func (a *App) waitForSchema(ctx context.Context, work *store.Work) error {
 	var said time.Time
 	return awaitSchema(ctx, work, func(fault store.SchemaFault) bool { return fault == store.SchemaPending }, func(err error) {
-		if now := time.Now(); now.Sub(said) >= schemaReminder {
+		if now := time.Now(); now.Sub(said) >= awayReminder {
 			a.log.WarnContext(ctx, "the worker waits for its database", "error", err.Error())
 			said = now
 		}

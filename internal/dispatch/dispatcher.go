@@ -130,7 +130,7 @@ type job struct {
 
 // feed claims rows and hands them to the starters until ctx ends.
 func (d *Dispatcher) feed(ctx context.Context, queue chan<- job) {
-	pause := pollBusy
+	pause, readable := pollBusy, true
 	for ctx.Err() == nil {
 		batch := d.batch()
 		jobs, more, err := d.claim(context.WithoutCancel(ctx), batch)
@@ -138,10 +138,17 @@ func (d *Dispatcher) feed(ctx context.Context, queue chan<- job) {
 			if ctx.Err() != nil {
 				return
 			}
-			d.Log.WarnContext(ctx, "the outbox cannot be read", "error", err.Error())
+			if readable {
+				d.Log.WarnContext(ctx, "the outbox cannot be read", "error", err.Error())
+			}
+			readable = false
 			d.sleep(ctx, pollAway, nil)
 			continue
 		}
+		if !readable {
+			d.Log.InfoContext(ctx, "the outbox can be read again")
+		}
+		readable = true
 		for n, j := range jobs {
 			select {
 			case queue <- j:
