@@ -17,6 +17,7 @@ import (
 
 	"github.com/oncehook/oncehook"
 	"github.com/oncehook/oncehook/effect"
+	"github.com/oncehook/oncehook/internal/config"
 	"github.com/oncehook/oncehook/internal/keyring"
 	"github.com/oncehook/oncehook/internal/metrics"
 	"github.com/oncehook/oncehook/internal/store"
@@ -108,6 +109,7 @@ func (a *App) storeOptions(role string, conns int) store.Options {
 		Log:             a.log,
 		ApplicationName: "oncehook " + role,
 		Process:         a.process,
+		Passing:         role == config.RoleMigrate,
 	}
 }
 

@@ -64,7 +64,7 @@ func (a *App) CodecLink(ctx context.Context, life time.Duration) (string, error)
 		return "", nil
 	}
 	options := a.storeOptions("admin", 1)
-	options.ApplicationName = "oncehook codec link"
+	options.ApplicationName, options.Passing = "oncehook codec link", true
 	database, err := store.OpenAdmin(ctx, options)
 	if err != nil {
 		return "", fmt.Errorf("open the database for a codec link: %w", err)

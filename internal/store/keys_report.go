@@ -41,6 +41,10 @@ func startKeyReports(pool *pgxpool.Pool, g *gate, o Options) *keyReporter {
 		pool: pool, gate: g, process: o.Process, role: o.ApplicationName, keys: o.Keyring.Keys(),
 		log: o.Log, stop: stop, done: make(chan struct{}),
 	}
+	if o.Passing {
+		close(r.done)
+		return r
+	}
 	go r.run(ctx)
 	return r
 }
@@ -61,12 +65,13 @@ func (r *keyReporter) run(ctx context.Context) {
 	for said := false; ; {
 		wait := KeyReportEvery
 		if r.gate.check(ctx) != nil {
-			wait = time.Second // the schema comes soon, or the gate says why not
-		} else if err := r.report(ctx, r.keys); err == nil {
-			r.reported = true
-		} else if ctx.Err() == nil && !said {
-			said = true
-			r.log.WarnContext(ctx, "this process's keys are not reported: a rotation of keys cannot take it into account", "error", brief(err).Error())
+			wait = gateEvery // the schema comes soon, or the gate says why not
+		} else {
+			r.reported = true // it may arrive even where it fails here
+			if err := r.report(ctx, r.keys); err != nil && ctx.Err() == nil && !said {
+				said = true
+				r.log.WarnContext(ctx, "this process's keys are not reported: a rotation of keys cannot take it into account", "error", brief(err).Error())
+			}
 		}
 		select {
 		case <-ctx.Done():
