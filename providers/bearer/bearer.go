@@ -10,9 +10,9 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/oncehook/oncehook"
+	"github.com/oncehook/oncehook/providers/internal/credential"
 )
 
 // Kind is the provider kind in configurations and in the catalog.
@@ -28,39 +28,31 @@ const (
 
 // Provider authenticates and reads the requests of one source.
 type Provider struct {
-	credentials []credential
+	credentials []credential.Credential[tokenHash]
 	// required is sorted, so that the compared bytes do not depend on the configuration's order.
 	required []string
 	subject  string
 }
 
-type credential struct {
-	hash      [sha256.Size]byte
-	principal string
-	version   string
-	tenants   []string
-	expires   time.Time
-}
+// tokenHash stands for a token: hashes have one length, so that comparing them tells nothing.
+type tokenHash [sha256.Size]byte
 
 // New makes the provider of a source. It refuses a source without credentials, a
 // token that a header cannot carry, and field names that clash with the contract's.
 func New(src oncehook.Source) (*Provider, error) {
-	p := &Provider{required: slices.Sorted(slices.Values(src.Fields.Required)), subject: src.Fields.Subject}
-	for _, principal := range src.Principals {
-		for _, c := range principal.Credentials {
-			if !isToken(c.Secret) {
-				return nil, fmt.Errorf("source %q: principal %q: the token of version %q is empty or holds a character other than visible ASCII", src.Name, principal.Name, c.Version)
-			}
-			p.credentials = append(p.credentials, credential{
-				hash: sha256.Sum256(c.Secret), principal: principal.Name, version: c.Version,
-				tenants: slices.Clone(principal.Tenants), expires: c.Expires,
-			})
-		}
+	credentials, err := credential.List(src, parseToken)
+	if err != nil {
+		return nil, err
 	}
-	if len(p.credentials) == 0 {
-		return nil, fmt.Errorf("source %q: has no credential", src.Name)
-	}
+	p := &Provider{credentials: credentials, required: slices.Sorted(slices.Values(src.Fields.Required)), subject: src.Fields.Subject}
 	return p, p.checkFields(src.Name)
+}
+
+func parseToken(secret oncehook.Secret) (tokenHash, error) {
+	if !isToken(secret) {
+		return tokenHash{}, errors.New("is empty or holds a character other than visible ASCII")
+	}
+	return sha256.Sum256(secret), nil
 }
 
 func (p *Provider) checkFields(source string) error {
@@ -84,26 +76,16 @@ func isToken(secret []byte) bool {
 // AuthScheme is the scheme that a 401 names.
 func (*Provider) AuthScheme() string { return "Bearer" }
 
-// Verify finds the principal of the request's token. It compares hashes, with
-// every credential, so that the time tells nothing about tokens.
+// Verify finds the principal of the request's token.
 func (p *Provider) Verify(r oncehook.Request) (oncehook.Proof, error) {
 	token, err := bearerToken(r.Header.Values("Authorization"))
 	if err != nil {
 		return oncehook.Proof{}, err
 	}
 	sum := sha256.Sum256([]byte(token))
-	found := -1
-	for n := range p.credentials {
-		found = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(sum[:], p.credentials[n].hash[:]), n, found)
-	}
-	if found < 0 {
-		return oncehook.Proof{}, &oncehook.AuthError{Cause: oncehook.CauseWrongSecret}
-	}
-	c := &p.credentials[found]
-	if !c.expires.IsZero() && !r.Received.Before(c.expires) {
-		return oncehook.Proof{}, &oncehook.AuthError{Cause: oncehook.CauseCredentialExpired}
-	}
-	return oncehook.Proof{Principal: c.principal, CredentialVersion: c.version, Tenants: slices.Clone(c.tenants)}, nil
+	return credential.Prove(p.credentials, r.Received, func(known tokenHash) bool {
+		return subtle.ConstantTimeCompare(sum[:], known[:]) == 1
+	})
 }
 
 // VerifyHeader fails as Verify does: the body proves nothing here.
@@ -113,12 +95,13 @@ func (p *Provider) VerifyHeader(r oncehook.Request) error {
 }
 
 func bearerToken(values []string) (string, error) {
-	if len(values) == 0 || len(values) == 1 && values[0] == "" {
-		return "", &oncehook.AuthError{Cause: oncehook.CauseCredentialMissing}
+	text, err := credential.Header(values)
+	if err != nil {
+		return "", err
 	}
-	scheme, token, _ := strings.Cut(values[0], " ")
+	scheme, token, _ := strings.Cut(text, " ")
 	token = strings.TrimLeft(token, " ")
-	if len(values) > 1 || !strings.EqualFold(scheme, "Bearer") || !isToken([]byte(token)) {
+	if !strings.EqualFold(scheme, "Bearer") || !isToken([]byte(token)) {
 		return "", &oncehook.AuthError{Cause: oncehook.CauseCredentialMalformed}
 	}
 	return token, nil

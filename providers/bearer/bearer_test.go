@@ -123,9 +123,9 @@ func TestUnusableSourcesAreRefusedWithoutTellingTheSecret(t *testing.T) {
 		"no credential": func(s *oncehook.Source) { s.Principals = []oncehook.Principal{{Name: "x"}} },
 		"empty token":   func(s *oncehook.Source) { s.Principals[0].Credentials[0].Secret = nil },
 		"space in token": func(s *oncehook.Source) {
-			s.Principals[0].Credentials[0].Secret = oncehook.Secret("secret of four words")
+			s.Principals[0].Credentials[0].Secret = oncehook.Secret("hidden text of five words")
 		},
-		"high bytes":         func(s *oncehook.Source) { s.Principals[0].Credentials[0].Secret = oncehook.Secret("secret\xff") },
+		"high bytes":         func(s *oncehook.Source) { s.Principals[0].Credentials[0].Secret = oncehook.Secret("hidden\xff") },
 		"requires id":        func(s *oncehook.Source) { s.Fields.Required = []string{"ID"} },
 		"requires twice":     func(s *oncehook.Source) { s.Fields = oncehook.Fields{Required: []string{"a", "A"}} },
 		"requires nothing":   func(s *oncehook.Source) { s.Fields = oncehook.Fields{Required: []string{""}} },
@@ -136,7 +136,7 @@ func TestUnusableSourcesAreRefusedWithoutTellingTheSecret(t *testing.T) {
 			change(&s)
 			_, err := bearer.New(s)
 			require.Error(t, err)
-			require.NotContains(t, err.Error(), "secret")
+			require.NotContains(t, err.Error(), "hidden")
 		})
 	}
 }

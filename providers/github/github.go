@@ -47,6 +47,9 @@ type Provider struct {
 // New makes the provider of a source. It refuses secrets that GitHub's form cannot
 // have meant.
 func New(src oncehook.Source) (*Provider, error) {
+	if err := credential.NoFields(src); err != nil {
+		return nil, err
+	}
 	credentials, err := credential.List(src, parseSecret)
 	if err != nil {
 		return nil, err

@@ -74,6 +74,7 @@ func Run(t *testing.T, s Subject) {
 	t.Run("a signed time outside the window is refused", s.window)
 	t.Run("a rotation accepts old and new secret, and names the one that matched", s.rotation)
 	t.Run("a malformed secret is refused at start, and named without being told", s.malformed)
+	t.Run("a secret proves one credential only", s.sharedSecret)
 	t.Run("two deliveries of one event have one key and fingerprint", s.twoDeliveries)
 	t.Run("the order of headers does not count", s.headerOrder)
 	t.Run("any body is read or refused", s.anyBody)

@@ -160,6 +160,22 @@ func (s Subject) rotation(t *testing.T) {
 	require.Equal(t, &oncehook.AuthError{Cause: oncehook.CauseWrongSecret}, err)
 }
 
+// sharedSecret gives one secret to two credentials, of which the proof could name
+// either: a principal with other tenants, or a version that has expired.
+func (s Subject) sharedSecret(t *testing.T) {
+	for name, share := range map[string]func(*oncehook.Source){
+		"two principals": func(src *oncehook.Source) { src.Principals[1].Credentials[0].Secret = s.Secret(1) },
+		"two versions":   func(src *oncehook.Source) { src.Principals[0].Credentials[2].Secret = s.Secret(1) },
+	} {
+		source := s.source()
+		share(&source)
+		_, err := s.Make(source)
+		require.Error(t, err, name)
+		require.ErrorContains(t, err, `principal "sender", version "1"`, name)
+		s.checkNoSecret(t, err.Error())
+	}
+}
+
 func (s Subject) malformed(t *testing.T) {
 	require.NotEmpty(t, s.Malformed)
 	for name, secret := range s.Malformed {

@@ -38,6 +38,9 @@ type Provider struct{ credentials []credential.Credential[key] }
 // New makes the provider of a source. It refuses secrets that are neither whsec_ nor
 // whpk_ keys of the specified lengths.
 func New(src oncehook.Source) (*Provider, error) {
+	if err := credential.NoFields(src); err != nil {
+		return nil, err
+	}
 	credentials, err := credential.List(src, parseKey)
 	if err != nil {
 		return nil, err

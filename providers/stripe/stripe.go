@@ -32,6 +32,9 @@ type Provider struct {
 
 // New makes the provider of a source. It refuses secrets that are no endpoint's.
 func New(src oncehook.Source) (*Provider, error) {
+	if err := credential.NoFields(src); err != nil {
+		return nil, err
+	}
 	credentials, err := credential.List(src, parseSecret)
 	if err != nil {
 		return nil, err

@@ -20,18 +20,20 @@ type Credential[K any] struct {
 
 // List parses every secret of the source. An error names the credential, and says
 // what parse says, which must not repeat the secret. A source without credentials
-// is refused, as is one with fields: the provider's own contract says what is read.
+// is refused, as is one in which two credentials have one secret: it proves neither.
 func List[K any](src oncehook.Source, parse func(oncehook.Secret) (K, error)) ([]Credential[K], error) {
-	if len(src.Fields.Required) > 0 || src.Fields.Subject != "" {
-		return nil, fmt.Errorf("source %q: has fields, but its provider knows which fields it reads: remove them", src.Name)
-	}
 	var all []Credential[K]
+	owners := map[string]string{}
 	for _, p := range src.Principals {
 		for _, c := range p.Credentials {
 			key, err := parse(c.Secret)
 			if err != nil {
 				return nil, fmt.Errorf("source %q: principal %q: the secret of version %q %w", src.Name, p.Name, c.Version, err)
 			}
+			if owner := owners[string(c.Secret)]; owner != "" {
+				return nil, fmt.Errorf("source %q: principal %q: the secret of version %q is also that of %s: give each its own", src.Name, p.Name, c.Version, owner)
+			}
+			owners[string(c.Secret)] = fmt.Sprintf("principal %q, version %q", p.Name, c.Version)
 			all = append(all, Credential[K]{key, p.Name, c.Version, slices.Clone(p.Tenants), c.Expires})
 		}
 	}
@@ -41,8 +43,17 @@ func List[K any](src oncehook.Source, parse func(oncehook.Secret) (K, error)) ([
 	return all, nil
 }
 
-// Prove returns the proof of the first live credential that matches. It tries all of
-// them, so that the time does not tell which one did.
+// NoFields refuses a source with fields, for providers whose own contract says what
+// is read.
+func NoFields(src oncehook.Source) error {
+	if len(src.Fields.Required) > 0 || src.Fields.Subject != "" {
+		return fmt.Errorf("source %q: has fields, but its provider knows which fields it reads: remove them", src.Name)
+	}
+	return nil
+}
+
+// Prove returns the proof of the live credential that matches. It tries all of them,
+// so that the time does not tell which one did.
 func Prove[K any](all []Credential[K], received time.Time, matches func(K) bool) (oncehook.Proof, error) {
 	live, expired := -1, false
 	for n := range all {

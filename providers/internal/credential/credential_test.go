@@ -57,9 +57,9 @@ func TestASourceIsRefusedByName(t *testing.T) {
 	_, err = credential.List(oncehook.Source{Name: "s"}, parse)
 	require.EqualError(t, err, `source "s": has no credential`)
 	for _, fields := range []oncehook.Fields{{Required: []string{"x"}}, {Subject: "x"}} {
-		_, err = credential.List(source(fields), parse)
-		require.ErrorContains(t, err, "remove them")
+		require.ErrorContains(t, credential.NoFields(source(fields)), "remove them")
 	}
+	require.NoError(t, credential.NoFields(source(oncehook.Fields{})))
 }
 
 func TestAHeaderIsGivenOnce(t *testing.T) {
