@@ -128,6 +128,7 @@ func TestTheSubjectAndTimeAreTheResources(t *testing.T) {
 		`{"organization":{"id":1,"login":"o"}}`:                                                         {"o", time.Time{}},
 		`{"ref":7,"number":"x","repository":{"full_name":"o/r"},"issue":[],"release":{"updated_at":1}}`: {"o/r#x", time.Time{}},
 		`{}`: {"", time.Time{}},
+		`{"ref":"refs/heads/main","repository":{"full_name":"o/r","pushed_at":253402300800}}`: {"o/r@refs/heads/main", time.Time{}},
 	} {
 		e, err := read(t, request("anything", asJSON, body))
 		require.NoError(t, err, body)
@@ -174,6 +175,15 @@ func TestRefusalsNameTheField(t *testing.T) {
 		require.ErrorAs(t, err, &refusal, name)
 		require.Equal(t, c.code, refusal.Code, name)
 		require.Equal(t, c.field, refusal.Field, name)
+	}
+}
+
+func TestTheSameFieldIsNamedEachTime(t *testing.T) {
+	for range 100 {
+		_, err := read(t, request("push", asJSON, `{"repository":[],"organization":1,"installation":"x"}`))
+		var refusal *oncehook.Refusal
+		require.ErrorAs(t, err, &refusal)
+		require.Equal(t, "installation", refusal.Field)
 	}
 }
 

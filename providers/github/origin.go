@@ -22,15 +22,18 @@ type origin struct{ installation, organization, repository string }
 
 func readOrigin(object *strictjson.Object) (origin, error) {
 	var o origin
-	for name, id := range map[string]*string{fieldInstallation: &o.installation, fieldOrganization: &o.organization, fieldRepository: &o.repository} {
-		child, err := object.Child(name)
+	for _, member := range []struct {
+		name string
+		id   *string
+	}{{fieldInstallation, &o.installation}, {fieldOrganization, &o.organization}, {fieldRepository, &o.repository}} {
+		child, err := object.Child(member.name)
 		if err != nil {
 			return o, err
 		}
 		if child == nil {
 			continue
 		}
-		if *id, err = child.Digits("id"); err != nil {
+		if *member.id, err = child.Digits("id"); err != nil {
 			return o, err
 		}
 	}

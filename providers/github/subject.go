@@ -1,7 +1,6 @@
 package github
 
 import (
-	"strconv"
 	"time"
 
 	"github.com/oncehook/oncehook/providers/internal/instant"
@@ -60,10 +59,8 @@ func occurredAt(object *strictjson.Object) time.Time {
 		return t
 	}
 	// A push writes this one as unix seconds.
-	if seconds, err := strconv.ParseInt(pushed, 10, 40); err == nil && seconds > 0 {
-		return time.Unix(seconds, 0).UTC()
-	}
-	return time.Time{}
+	t, _ := instant.ParseUnix(pushed)
+	return t
 }
 
 // child returns a member that is an object, or an empty one.

@@ -1,7 +1,6 @@
 package stripe
 
 import (
-	"strconv"
 	"time"
 
 	"github.com/oncehook/oncehook"
@@ -120,19 +119,16 @@ func (s shape) compare(object *strictjson.Object, e oncehook.Event) ([]byte, err
 	return w.Bytes(), nil
 }
 
-// latest is the last second of the year 9999.
-const latest = 253402300799
-
 func unixTime(object *strictjson.Object) (time.Time, error) {
 	digits, err := object.Digits("created")
 	if err != nil || digits == "" {
 		return time.Time{}, err
 	}
-	seconds, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || seconds > latest {
+	t, ok := instant.ParseUnix(digits)
+	if !ok {
 		return time.Time{}, refuse.Invalid("created", "must be a time in unix seconds")
 	}
-	return time.Unix(seconds, 0).UTC(), nil
+	return t, nil
 }
 
 func rfc3339Time(object *strictjson.Object) (time.Time, error) {

@@ -3,6 +3,7 @@ package instant
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -20,4 +21,16 @@ func Parse(text string) (time.Time, bool) {
 	t, err := time.Parse(time.RFC3339Nano, text)
 	t = t.UTC()
 	return t, err == nil && !t.IsZero() && t.Year() >= 1 && t.Year() <= 9999
+}
+
+// latest is the last second of the year 9999.
+const latest = 253402300799
+
+// ParseUnix reads digits as seconds since 1970, up to the year 9999.
+func ParseUnix(digits string) (time.Time, bool) {
+	seconds, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || seconds < 0 || seconds > latest {
+		return time.Time{}, false
+	}
+	return time.Unix(seconds, 0).UTC(), true
 }
