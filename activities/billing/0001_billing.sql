@@ -50,7 +50,8 @@ CREATE TABLE entry_lines (
     account    text     NOT NULL,
     side       text     NOT NULL CHECK (side IN ('debit', 'credit')),
     amount     bigint   NOT NULL CHECK (amount > 0),
-    PRIMARY KEY (tenant, invoice_id, line)
+    PRIMARY KEY (tenant, invoice_id, line),
+    FOREIGN KEY (tenant, invoice_id) REFERENCES entries
 );
 
 -- Who caused what, by which event and under which credential.

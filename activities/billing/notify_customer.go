@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/oncehook/oncehook"
+	"github.com/oncehook/oncehook/activities/billing/internal/invoice"
 	"github.com/oncehook/oncehook/effect"
 )
 
@@ -62,13 +63,13 @@ type notifier struct {
 
 func (n notifier) notify(ctx context.Context, _ Notify) (Notified, error) {
 	event := effect.Event(ctx)
-	invoice, err := readPaidInvoice(event.Body)
+	paid, err := invoice.Read(event.Body)
 	if err != nil {
 		return Notified{}, oncehook.Permanent(err)
 	}
 	body, err := json.Marshal(notice{
-		Kind: "invoice.paid", Tenant: event.Tenant, Invoice: invoice.id, Customer: invoice.customer, Amount: invoice.amount,
-		Currency: invoice.currency, Display: display(invoice.amount, invoice.currency), Livemode: invoice.livemode, EventKey: string(event.Key),
+		Kind: "invoice.paid", Tenant: event.Tenant, Invoice: paid.ID, Customer: paid.Customer, Amount: paid.Amount,
+		Currency: paid.Currency, Display: invoice.Display(paid.Amount, paid.Currency), Livemode: paid.Livemode, EventKey: string(event.Key),
 	})
 	if err != nil {
 		return Notified{}, oncehook.Permanent(errors.New("the notice cannot be encoded"))

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/oncehook/oncehook"
+	"github.com/oncehook/oncehook/activities/billing/internal/invoice"
 	"github.com/oncehook/oncehook/effect"
 )
 
@@ -23,9 +24,9 @@ type Invoice struct {
 }
 
 func readInvoice(ctx context.Context, _ Read) (Invoice, error) {
-	invoice, err := readPaidInvoice(effect.Event(ctx).Body)
+	paid, err := invoice.Read(effect.Event(ctx).Body)
 	if err != nil {
 		return Invoice{}, oncehook.Permanent(err)
 	}
-	return Invoice{ID: invoice.id}, nil
+	return Invoice{ID: paid.ID}, nil
 }

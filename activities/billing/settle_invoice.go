@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/oncehook/oncehook"
+	"github.com/oncehook/oncehook/activities/billing/internal/invoice"
 	"github.com/oncehook/oncehook/effect"
 )
 
@@ -55,18 +56,18 @@ SELECT version FROM applied`
 
 func settleInvoice(ctx context.Context, _ Settle) (Settled, error) {
 	event := effect.Event(ctx)
-	invoice, err := readPaidInvoice(event.Body)
+	paid, err := invoice.Read(event.Body)
 	if err != nil {
 		return Settled{}, oncehook.Permanent(err)
 	}
-	settled := Settled{Invoice: invoice.id}
+	settled := Settled{Invoice: paid.ID}
 	err = effect.Tx(ctx).QueryRow(ctx, settle, caused(ctx, SettleInvoice.Name, pgx.StrictNamedArgs{
-		"invoice": invoice.id, "customer": invoice.customer, "amount": invoice.amount, "currency": invoice.currency,
-		"decimals": decimals(invoice.currency), "livemode": invoice.livemode,
+		"invoice": paid.ID, "customer": paid.Customer, "amount": paid.Amount, "currency": paid.Currency,
+		"decimals": invoice.Decimals(paid.Currency), "livemode": paid.Livemode,
 		"occurred_at": timeOrNull(event.OccurredAt), "received_at": event.ReceivedAt,
 	})).Scan(&settled.Version)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return Settled{}, superseded(ctx, event, invoice.id)
+		return Settled{}, superseded(ctx, event, paid.ID)
 	}
 	if err != nil {
 		return Settled{}, fmt.Errorf("settle the invoice: %w", err)
@@ -75,14 +76,14 @@ func settleInvoice(ctx context.Context, _ Settle) (Settled, error) {
 }
 
 // superseded says by what.
-func superseded(ctx context.Context, event effect.StoredEvent, invoice string) error {
+func superseded(ctx context.Context, event effect.StoredEvent, id string) error {
 	var (
 		occurredAt *time.Time
 		receivedAt time.Time
 	)
 	err := effect.Tx(ctx).QueryRow(ctx, `
 		SELECT occurred_at, received_at FROM billing.invoices WHERE tenant = $1 AND invoice_id = $2`,
-		event.Tenant, invoice).Scan(&occurredAt, &receivedAt)
+		event.Tenant, id).Scan(&occurredAt, &receivedAt)
 	if err != nil {
 		return fmt.Errorf("read the newer observation: %w", err)
 	}

@@ -1,14 +1,14 @@
-package billing
+package invoice
 
 import (
 	"strconv"
 	"strings"
 )
 
-// decimals returns how many digits of an amount in minor units stand after the
+// Decimals returns how many digits of an amount in minor units stand after the
 // point, as Stripe writes amounts: its lists of zero- and three-decimal
 // currencies, in which ISK and UGX keep two digits for compatibility.
-func decimals(currency string) int {
+func Decimals(currency string) int {
 	switch currency {
 	case "bif", "clp", "djf", "gnf", "jpy", "kmf", "krw", "mga", "pyg", "rwf", "vnd", "vuv", "xaf", "xof", "xpf":
 		return 0
@@ -19,11 +19,11 @@ func decimals(currency string) int {
 	}
 }
 
-// display writes an amount of minor units for people: 1999 usd is "19.99 USD",
+// Display writes an amount of minor units for people: 1999 usd is "19.99 USD",
 // 500 jpy is "500 JPY". The amount is not negative.
-func display(amount int64, currency string) string {
+func Display(amount int64, currency string) string {
 	digits := strconv.FormatInt(amount, 10)
-	if places := decimals(currency); places > 0 {
+	if places := Decimals(currency); places > 0 {
 		if missing := places + 1 - len(digits); missing > 0 {
 			digits = strings.Repeat("0", missing) + digits
 		}

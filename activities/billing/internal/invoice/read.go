@@ -1,4 +1,6 @@
-package billing
+// Package invoice reads paid invoices out of Stripe's events, and writes their
+// amounts for people.
+package invoice
 
 import (
 	"bytes"
@@ -11,15 +13,17 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// paidInvoice is what a Stripe event of type invoice.paid says.
-type paidInvoice struct {
-	id string
-	// customer is "" when the invoice names none.
-	customer string
-	// amount is what was paid, in minor units of the currency.
-	amount   int64
-	currency string
-	livemode bool
+// Paid is what a Stripe event of type invoice.paid says.
+type Paid struct {
+	ID string
+	// Customer is "" when the invoice names none.
+	Customer string
+	// Amount is what was paid, in minor units of the currency. It is not negative.
+	Amount int64
+	// Currency is three lower-case letters.
+	Currency string
+	// Livemode is false in Stripe's test mode, where no money moves.
+	Livemode bool
 }
 
 var (
@@ -30,35 +34,36 @@ var (
 // maxID bounds ids: Stripe's are at most 255 characters.
 const maxID = 255
 
-// readPaidInvoice reads the invoice out of a snapshot event, exactly, or says
-// which fields do not fit, without their values. Other members do not matter.
-func readPaidInvoice(body []byte) (paidInvoice, error) {
+// Read reads the invoice out of a snapshot event, exactly, or says which fields do
+// not fit, without their values. Other members do not matter. A nil body is one
+// past its retention.
+func Read(body []byte) (Paid, error) {
 	if body == nil {
-		return paidInvoice{}, errNoBody
+		return Paid{}, errNoBody
 	}
 	event, err := readObject("", body, "object", "livemode", "data")
 	if err != nil {
-		return paidInvoice{}, errors.New("the event's body is not a JSON object")
+		return Paid{}, errors.New("the event's body is not a JSON object")
 	}
 	if event.text("object") == "v2.core.event" {
-		return paidInvoice{}, errThin
+		return Paid{}, errThin
 	}
 	event.is("object", "event")
-	invoice := paidInvoice{livemode: event.boolean("livemode")}
+	invoice := Paid{Livemode: event.boolean("livemode")}
 	data := event.object("data", "object")
 	fields := data.object("object", "object", "id", "status", "customer", "amount_paid", "currency")
 	fields.is("object", "invoice")
 	fields.is("status", "paid")
-	invoice.id = fields.id("id")
+	invoice.ID = fields.id("id")
 	if fields.values["customer"].Kind() != 'n' {
-		invoice.customer = fields.id("customer")
+		invoice.Customer = fields.id("customer")
 	}
-	invoice.amount = fields.amount("amount_paid")
-	if invoice.currency = fields.text("currency"); !isCurrency(invoice.currency) {
+	invoice.Amount = fields.amount("amount_paid")
+	if invoice.Currency = fields.text("currency"); !isCurrency(invoice.Currency) {
 		fields.complain("currency", "is not three lower-case letters")
 	}
 	if problems := *event.problems; len(problems) > 0 {
-		return paidInvoice{}, errors.New(strings.Join(problems, "; "))
+		return Paid{}, errors.New(strings.Join(problems, "; "))
 	}
 	return invoice, nil
 }

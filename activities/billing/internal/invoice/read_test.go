@@ -1,4 +1,4 @@
-package billing
+package invoice
 
 import (
 	"math"
@@ -17,7 +17,7 @@ func snapshot(old, new string) string {
 
 func TestPaidInvoicesAreReadExactlyOrNotAtAll(t *testing.T) {
 	t.Parallel()
-	paid := paidInvoice{id: "in_1", customer: "cus_1", amount: 1999, currency: "usd", livemode: true}
+	paid := Paid{ID: "in_1", Customer: "cus_1", Amount: 1999, Currency: "usd", Livemode: true}
 	for name, body := range map[string]string{
 		"plain":                   snapshot("", ""),
 		"other members":           snapshot(`"currency"`, `"lines":{"data":[{"amount":1e3}]},"currency"`),
@@ -25,16 +25,16 @@ func TestPaidInvoicesAreReadExactlyOrNotAtAll(t *testing.T) {
 		"names given twice aside": snapshot(`"currency"`, `"note":1,"note":2,"currency"`),
 		"other case is another":   snapshot(`"currency"`, `"Currency":"eur","currency"`),
 	} {
-		got, err := readPaidInvoice([]byte(body))
+		got, err := Read([]byte(body))
 		require.NoError(t, err, name)
 		require.Equal(t, paid, got, name)
 	}
-	largest, err := readPaidInvoice([]byte(snapshot("1999", strconv.Itoa(math.MaxInt64))))
+	largest, err := Read([]byte(snapshot("1999", strconv.Itoa(math.MaxInt64))))
 	require.NoError(t, err)
-	require.EqualValues(t, math.MaxInt64, largest.amount)
-	nobody, err := readPaidInvoice([]byte(snapshot(`"cus_1"`, "null")))
+	require.EqualValues(t, math.MaxInt64, largest.Amount)
+	nobody, err := Read([]byte(snapshot(`"cus_1"`, "null")))
 	require.NoError(t, err)
-	require.Empty(t, nobody.customer)
+	require.Empty(t, nobody.Customer)
 
 	for name, c := range map[string]struct{ body, problem string }{
 		"gone":               {"", "past its retention"},
@@ -72,7 +72,7 @@ func TestPaidInvoicesAreReadExactlyOrNotAtAll(t *testing.T) {
 		if c.body != "" {
 			body = []byte(c.body)
 		}
-		_, err := readPaidInvoice(body)
+		_, err := Read(body)
 		require.ErrorContains(t, err, c.problem, name)
 		require.NotContains(t, err.Error(), "\n", name)
 	}
@@ -82,7 +82,7 @@ func TestAllProblemsOfABodyAreNamedAndNoneOfItsValues(t *testing.T) {
 	t.Parallel()
 	body := snapshot(`"status":"paid","customer":"cus_1","amount_paid":1999,"currency":"usd"`,
 		`"status":"secret-1","customer":"","amount_paid":"secret-2","currency":"secret-3"`)
-	_, err := readPaidInvoice([]byte(body))
+	_, err := Read([]byte(body))
 	require.EqualError(t, err, `data.object.status is not "paid"; data.object.customer is empty; data.object.amount_paid is not a number; `+
 		`data.object.currency is not three lower-case letters`)
 }
@@ -104,16 +104,16 @@ func TestAmountsAreShownByTheirCurrencysDigits(t *testing.T) {
 		"5.00 UGX":                 {500, "ugx"},
 		"92233720368547758.07 CHF": {math.MaxInt64, "chf"},
 	} {
-		require.Equal(t, want, display(c.amount, c.currency))
+		require.Equal(t, want, Display(c.amount, c.currency))
 	}
 }
 
-func FuzzReadPaidInvoice(f *testing.F) {
+func FuzzRead(f *testing.F) {
 	f.Add([]byte(snapshot("", "")))
 	f.Add([]byte(`{"object":"event","data":{"object":[]}}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		invoice, err := readPaidInvoice(body)
-		if err == nil && (invoice.id == "" || invoice.amount < 0 || !isCurrency(invoice.currency)) {
+		invoice, err := Read(body)
+		if err == nil && (invoice.ID == "" || invoice.Amount < 0 || !isCurrency(invoice.Currency)) {
 			t.Fatal("an invoice without an id, an amount or a currency")
 		}
 	})
