@@ -180,6 +180,10 @@ func (a *App) work(ctx context.Context, cancel context.CancelFunc, work *store.W
 // what stands outside it, beside the dispatcher's and finish's own two.
 func workConns(slots int) int { return 2*slots + 4 }
 
+// remoteSlots is how many regular activities run at once: mostly remote effects,
+// which hold no connection while they wait for another system's answer.
+const remoteSlots = 16
+
 // newWorker makes the worker. Its attempts' contexts come from attempting.
 func (a *App) newWorker(attempting context.Context, attempts *effect.Attempts, temporal client.Client, data converter.DataConverter, work *store.Work) (worker.Worker, <-chan error) {
 	slots := a.settings.Work.LocalSlots
@@ -187,7 +191,7 @@ func (a *App) newWorker(attempting context.Context, attempts *effect.Attempts, t
 	fatal := make(chan error, 1)
 	w := worker.New(temporal, oncehook.TaskQueue, effect.WorkerOptions(worker.Options{
 		MaxConcurrentLocalActivityExecutionSize: slots,
-		MaxConcurrentActivityExecutionSize:      slots,
+		MaxConcurrentActivityExecutionSize:      max(slots, remoteSlots),
 		WorkerStopTimeout:                       workerStopTimeout,
 		BackgroundActivityContext:               attempting,
 		Interceptors: []interceptor.WorkerInterceptor{a.registry.WorkerInterceptor(work, append(a.effectTelemetry(),
