@@ -83,7 +83,9 @@ func pipe(to, from net.Conn) {
 func TestWithoutPostgreSQLForgeriesAre401AndTheRest503(t *testing.T) {
 	t.Parallel()
 	var g *gateway
+	acknowledging := public(t, "stripe", whsec, "invoice.paid")
 	s := start(t, func(s *setup) {
+		s.Sources = append(s.Sources, acknowledging)
 		var away string
 		g, away = newGateway(t, storetest.As(store.DatabaseIngress, s.databaseURL))
 		var err error
@@ -99,12 +101,14 @@ func TestWithoutPostgreSQLForgeriesAre401AndTheRest503(t *testing.T) {
 		s.refusedWith(s.post("logistics", event("e1"), header("Content-Type", "x/y")), http.StatusUnsupportedMediaType, oncehook.CodeContentTypeUnsupported)
 		require.Less(t, time.Since(began), time.Second, "%s: these need no database", stage)
 		for name, a := range map[string]answer{
-			"a new event":        s.post("logistics", event("e1")),
-			"a known event":      s.post("logistics", event("known")),
-			"a rejected one":     s.post("logistics", "{"),
-			"a forbidden tenant": s.post("logistics", event("e1", "north", "south")),
-			"a limited one":      s.post("any%20thing", event("e1")),
-			"a limited one more": s.post("any%20thing", event("e2")),
+			"a new event":                         s.post("logistics", event("e1")),
+			"a known event":                       s.post("logistics", event("known")),
+			"a rejected one":                      s.post("logistics", "{"),
+			"a forbidden tenant":                  s.post("logistics", event("e1", "north", "south")),
+			"a limited one":                       s.post("any%20thing", event("e1")),
+			"a limited one more":                  s.post("any%20thing", event("e2")),
+			"what would be acknowledged":          s.signed(acknowledging, "", "", "no JSON"),
+			"what would be acknowledged unlisted": s.signed(acknowledging, "", "", `{"object":"event","id":"evt_1","type":"other"}`),
 		} {
 			s.refusedWith(a, http.StatusServiceUnavailable, oncehook.CodeUnavailable)
 			seconds, err := strconv.Atoi(a.header.Get("Retry-After"))
