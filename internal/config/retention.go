@@ -80,11 +80,11 @@ func (o *object) days(key string, fallback, least time.Duration) time.Duration {
 	}
 	digits, isDays := strings.CutSuffix(value, "d")
 	n, err := strconv.ParseUint(digits, 10, 16)
-	if !isDays || err != nil || time.Duration(n)*day > maxRetention { //nolint:gosec // 16 bits
+	if !isDays || err != nil || time.Duration(n)*day > maxRetention {
 		o.r.problem(at.line, at.path, "must be a number of whole days, such as 30d")
 		return fallback
 	}
-	d := time.Duration(n) * day //nolint:gosec // 16 bits
+	d := time.Duration(n) * day
 	if d < least {
 		reason := ""
 		if least == minKeys {
