@@ -45,6 +45,9 @@ func parseKey(secret oncehook.Secret) (key, error) {
 		if err != nil || len(decoded) != ed25519.PublicKeySize {
 			return key{}, errors.New("is not base64 of 32 bytes after whpk_")
 		}
+		if isWeak(decoded) {
+			return key{}, errors.New("is a public key for which anybody can sign")
+		}
 		return key{public: decoded}, nil
 	case strings.HasPrefix(text, prefixPrivate):
 		return key{}, errors.New("is a private key (whsk_), which only the sender may have: write its public key (whpk_)")

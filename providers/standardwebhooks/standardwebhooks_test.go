@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/ed25519"
 	"encoding/base64"
+	"encoding/hex"
 	"net/http"
 	"strings"
 	"testing"
@@ -142,6 +143,31 @@ func TestThePublishedAsymmetricSignatureIsAccepted(t *testing.T) {
 	proof, err := p.Verify(published())
 	require.NoError(t, err)
 	require.Equal(t, "ed25519", proof.CredentialVersion)
+}
+
+// Under a key of small order, such as one of nothing but zeros, this signature suits
+// one message in eight or more, whoever wrote it.
+func TestAPublicKeyForWhichAnybodyCanSignIsRefused(t *testing.T) {
+	anybodys := make([]byte, ed25519.SignatureSize)
+	anybodys[0] = 1
+	for _, text := range []string{
+		"0000000000000000000000000000000000000000000000000000000000000000", "0100000000000000000000000000000000000000000000000000000000000000",
+		"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f", "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+		"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f", "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+		"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a", "0000000000000000000000000000000000000000000000000000000000000080",
+	} {
+		public, err := hex.DecodeString(text)
+		require.NoError(t, err)
+		forged := false
+		for n := range 256 {
+			forged = forged || ed25519.Verify(public, []byte{byte(n)}, anybodys)
+		}
+		require.True(t, forged, text)
+		_, err = build(oncehook.Source{Name: "s", Principals: []oncehook.Principal{{Name: "p", Tenants: []string{"t"}, Credentials: []oncehook.Credential{
+			{Version: "1", Secret: oncehook.Secret("whpk_" + base64.StdEncoding.EncodeToString(public))},
+		}}}})
+		require.ErrorContains(t, err, "anybody", text)
+	}
 }
 
 func TestSignaturesOfOneHeaderAreBounded(t *testing.T) {
