@@ -73,7 +73,7 @@ func refusals(t *testing.T, hook string) {
 }
 
 func TestNoSecretAndNoPayloadIsWrittenShownSentOrStored(t *testing.T) {
-	s := plant(t)
+	s, traceparents := plant(t)
 	collector := harness.StartCollector(t)
 	env := append(collector.Env(), "OTEL_EXPORTER_OTLP_HEADERS=api-key="+collectorKey, "ONCEHOOK_LOG_LEVEL=debug")
 	serve := s.ServeWith(env...)
@@ -119,6 +119,13 @@ func TestNoSecretAndNoPayloadIsWrittenShownSentOrStored(t *testing.T) {
 
 	all := collect(t, s, collector, receipts, map[string]*harness.Process{"serve": serve, "work": work, "lost": lost})
 	all["answers/senders"] = []byte(strings.Join(answers, "\n"))
+
+	// What leaves is the trace's id, and the downstream's part of it is told.
+	place := strings.Split(<-traceparents, "-")
+	require.Len(t, place, 4)
+	require.True(t, slices.ContainsFunc(collector.Spans(), func(span harness.Span) bool {
+		return span.Name == "downstream POST" && span.TraceID == place[1] && span.SpanID == place[2]
+	}))
 
 	require.Empty(t, all.search(append(secrets(t, s), payloads()...)))
 

@@ -36,14 +36,16 @@ const (
 )
 
 // plant makes an installation whose every secret is one that the search knows,
-// and a downstream that repeats what it was told.
-func plant(t *testing.T) *harness.System {
+// and a downstream that repeats what it was told and notes its place in the trace.
+func plant(t *testing.T) (s *harness.System, traceparents <-chan string) {
 	t.Helper()
+	places := make(chan string, 16)
 	downstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		places <- r.Header.Get("Traceparent")
 		http.Error(w, downstreamSay+" "+r.Header.Get("Authorization"), http.StatusBadRequest)
 	}))
 	t.Cleanup(downstream.Close)
-	s := harness.New(t, harness.Options{Temporal: harness.StartTemporal(t), Regular: true})
+	s = harness.New(t, harness.Options{Temporal: harness.StartTemporal(t), Regular: true})
 	dir := filepath.Dir(s.ConfigFile)
 	write := func(name, text string) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
@@ -73,7 +75,7 @@ egress: {allow: [%q]}
 destinations:
   %s: {url: %q, token: {file: destination}}
 `, personTenant, strings.TrimPrefix(downstream.URL, "http://"), destination, downstream.URL+"/place"))
-	return s
+	return s, places
 }
 
 func matching(t *testing.T, dir, pattern string) []string {
