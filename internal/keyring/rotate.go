@@ -11,7 +11,7 @@ import (
 var ErrNoKey = errors.New("the keyset has no such key")
 
 // ErrPrimary says that a key is in use for what is new.
-var ErrPrimary = errors.New("it is the primary key: promote another one first")
+var ErrPrimary = errors.New("is the primary key: promote another one first")
 
 // Add makes a new key of the kind, which opens and does not seal yet, and
 // returns its id. A process that loads the changed keyset can read what the key
@@ -62,7 +62,7 @@ func (k *Keyset) Retire(kind Kind, id uint32) error {
 	}
 	if id == k.handles[kind].KeysetInfo().GetPrimaryKeyId() {
 		if !k.isPassive(kind) || k.handles[kind].Len() > 1 {
-			return ErrPrimary
+			return fmt.Errorf("%s %d: %w", kind, id, ErrPrimary)
 		}
 		delete(k.handles, kind) // the first payload key, never promoted
 		k.passive = false
