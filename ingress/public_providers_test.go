@@ -105,6 +105,47 @@ func TestPublicProvidersAreAcceptedOnceAndRefusedWithoutAProof(t *testing.T) {
 	require.Equal(t, 3, s.number(`SELECT count(*) FROM oncehook.event_keys`))
 }
 
+func TestEveryFailureOfTheProofIsAnsweredAlike(t *testing.T) {
+	t.Parallel()
+	expired, err := providers.New("stripe", oncehook.Source{Name: "stripe", Principals: []oncehook.Principal{{
+		Name: "stripe", Tenants: []string{"dev"}, Credentials: []oncehook.Credential{
+			{Version: "1", Secret: oncehook.Secret(whsec), Expires: time.Unix(1, 0)}, {Version: "2", Secret: oncehook.Secret("whsec_of-the-next-version")},
+		},
+	}}})
+	require.NoError(t, err)
+	source := public(t, "stripe", whsec, "invoice.paid")
+	source.Provider = expired
+	s := start(t, func(s *setup) { s.Sources = append(s.Sources, source) })
+	edit := func(change func(string) string) request {
+		return func(r *http.Request) { r.Header.Set("Stripe-Signature", change(r.Header.Get("Stripe-Signature"))) }
+	}
+	changes := map[oncehook.Cause]request{
+		oncehook.CauseCredentialExpired:   edit(func(v string) string { return v }),
+		oncehook.CauseWrongSecret:         edit(func(v string) string { return v[:len(v)-64] + strings.Repeat("0", 64) }),
+		oncehook.CauseCredentialMissing:   func(r *http.Request) { r.Header.Del("Stripe-Signature") },
+		oncehook.CauseCredentialMalformed: edit(func(v string) string { return v[:len(v)-1] }),
+		oncehook.CauseSchemeUnsupported:   edit(func(v string) string { return strings.Replace(v, "v1=", "v0=", 1) }),
+		oncehook.CauseTimestampMalformed:  edit(func(v string) string { return strings.Replace(v, "t=", "t=+", 1) }),
+		oncehook.CauseTimestampOld:        edit(func(v string) string { return "t=1" + v[strings.Index(v, ","):] }),
+		oncehook.CauseTimestampNew:        edit(func(v string) string { return "t=99999999999" + v[strings.Index(v, ","):] }),
+	}
+	var first answer
+	for cause, change := range changes {
+		a := s.signed(source, "", "", "{}", change)
+		a.body = strings.Replace(a.body, a.text("correlation_id"), "", 1)
+		a.header.Del("Date")
+		a.fields = nil
+		if first.status == 0 {
+			first = a
+		}
+		require.Equal(t, first, a, cause)
+	}
+	require.Equal(t, http.StatusUnauthorized, first.status)
+	for cause := range changes {
+		s.counted("stripe", oncehook.Unauthenticated, string(cause))
+	}
+}
+
 func btoi(b bool) int {
 	if b {
 		return 1

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/oncehook/oncehook"
-	"github.com/oncehook/oncehook/providers/internal/credential"
 	"github.com/oncehook/oncehook/providers/internal/refuse"
 	"github.com/oncehook/oncehook/providers/internal/strictjson"
 )
@@ -70,16 +69,15 @@ func (*Provider) Events(r oncehook.Request, _ oncehook.Proof) ([]oncehook.Item, 
 
 // deliveryID is the GUID, which names the event: it is the same on a redelivery.
 func deliveryID(r oncehook.Request) (string, error) {
-	id, err := credential.Header(r.Header.Values(headerDelivery))
+	const shown = "X-GitHub-Delivery"
+	id, err := single(r, headerDelivery, shown)
 	switch {
-	case err != nil && len(r.Header.Values(headerDelivery)) > 1:
-		return "", refuse.Ambiguous("X-GitHub-Delivery", "is given more than once")
 	case err != nil:
-		return "", refuse.Missing("X-GitHub-Delivery")
+		return "", err
 	case len(id) > oncehook.MaxEventID:
-		return "", refuse.IDTooLong("X-GitHub-Delivery")
+		return "", refuse.IDTooLong(shown)
 	case strings.ContainsFunc(id, func(c rune) bool { return c <= ' ' || c > '~' }):
-		return "", refuse.Invalid("X-GitHub-Delivery", "must be visible ASCII")
+		return "", refuse.Invalid(shown, "must be visible ASCII")
 	}
 	return id, nil
 }
@@ -87,16 +85,25 @@ func deliveryID(r oncehook.Request) (string, error) {
 var eventNames = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
 
 func eventName(r oncehook.Request) (string, error) {
-	name, err := credential.Header(r.Header.Values(headerEvent))
-	switch {
-	case err != nil && len(r.Header.Values(headerEvent)) > 1:
-		return "", refuse.Ambiguous("X-GitHub-Event", "is given more than once")
-	case err != nil:
-		return "", refuse.Missing("X-GitHub-Event")
-	case !eventNames.MatchString(name):
-		return "", refuse.Invalid("X-GitHub-Event", "must be lower-case letters, digits and underscores")
+	const shown = "X-GitHub-Event"
+	name, err := single(r, headerEvent, shown)
+	if err == nil && !eventNames.MatchString(name) {
+		return "", refuse.Invalid(shown, "must be lower-case letters, digits and underscores")
 	}
-	return name, nil
+	return name, err
+}
+
+// single returns the value of a header that must be given once, under the name that
+// GitHub shows.
+func single(r oncehook.Request, header, shown string) (string, error) {
+	switch values := r.Header.Values(header); {
+	case len(values) > 1:
+		return "", refuse.Ambiguous(shown, "is given more than once")
+	case len(values) == 0 || values[0] == "":
+		return "", refuse.Missing(shown)
+	default:
+		return values[0], nil
+	}
 }
 
 const prefixForm = "payload="
