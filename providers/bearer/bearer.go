@@ -49,7 +49,7 @@ func New(src oncehook.Source) (*Provider, error) {
 }
 
 func parseToken(secret oncehook.Secret) (tokenHash, error) {
-	if !isToken(secret) {
+	if !isToken(string(secret)) {
 		return tokenHash{}, errors.New("is empty or holds a character other than visible ASCII")
 	}
 	return sha256.Sum256(secret), nil
@@ -69,9 +69,7 @@ func (p *Provider) checkFields(source string) error {
 	return nil
 }
 
-func isToken(secret []byte) bool {
-	return len(secret) > 0 && !slices.ContainsFunc(secret, func(c byte) bool { return c <= ' ' || c > '~' })
-}
+func isToken(text string) bool { return text != "" && credential.IsVisible(text) }
 
 // AuthScheme is the scheme that a 401 names.
 func (*Provider) AuthScheme() string { return "Bearer" }
@@ -101,7 +99,7 @@ func bearerToken(values []string) (string, error) {
 	}
 	scheme, token, _ := strings.Cut(text, " ")
 	token = strings.TrimLeft(token, " ")
-	if !strings.EqualFold(scheme, "Bearer") || !isToken([]byte(token)) {
+	if !strings.EqualFold(scheme, "Bearer") || !isToken(token) {
 		return "", &oncehook.AuthError{Cause: oncehook.CauseCredentialMalformed}
 	}
 	return token, nil
@@ -109,7 +107,7 @@ func bearerToken(values []string) (string, error) {
 
 // Sign returns the headers of a request that proves the credential.
 func (*Provider) Sign(_ []byte, _ oncehook.Draft, c oncehook.Credential) (http.Header, error) {
-	if !isToken(c.Secret) {
+	if !isToken(string(c.Secret)) {
 		return nil, errors.New("the token is empty or holds a character other than visible ASCII")
 	}
 	return http.Header{

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/oncehook/oncehook"
+	"github.com/oncehook/oncehook/providers/internal/credential"
 	"github.com/oncehook/oncehook/providers/internal/refuse"
 	"github.com/oncehook/oncehook/providers/internal/strictjson"
 )
@@ -76,7 +77,7 @@ func deliveryID(r oncehook.Request) (string, error) {
 		return "", err
 	case len(id) > oncehook.MaxEventID:
 		return "", refuse.IDTooLong(shown)
-	case strings.ContainsFunc(id, func(c rune) bool { return c <= ' ' || c > '~' }):
+	case !credential.IsVisible(id):
 		return "", refuse.Invalid(shown, "must be visible ASCII")
 	}
 	return id, nil

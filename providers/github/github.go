@@ -123,7 +123,7 @@ func readHeader(r oncehook.Request) (string, error) {
 		return "", err
 	}
 	digest, ok := strings.CutPrefix(text, prefixSignature)
-	if !ok || len(digest) != hex.EncodedLen(sha256.Size) || strings.Trim(digest, "0123456789abcdef") != "" {
+	if !ok || !credential.IsHexSHA256(digest) {
 		return "", &oncehook.AuthError{Cause: oncehook.CauseCredentialMalformed}
 	}
 	return text, nil

@@ -106,7 +106,7 @@ func (p *Provider) header(r oncehook.Request) (header, error) {
 // isID reports whether a text can be a message id: visible ASCII without a dot, since
 // a dot would let the signed text be split in two ways.
 func isID(text string) bool {
-	return !strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c > '~' || c == '.' })
+	return credential.IsVisible(text) && !strings.Contains(text, ".")
 }
 
 // Versions of signatures.

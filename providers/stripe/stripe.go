@@ -51,7 +51,6 @@ const (
 // parseSecret returns the key: the text as it is, prefix included, unlike Standard Webhooks.
 func parseSecret(secret oncehook.Secret) ([]byte, error) {
 	after, ok := strings.CutPrefix(string(secret), prefixSecret)
-	isPlain := func(c rune) bool { return c > ' ' && c <= '~' }
 	switch {
 	case strings.HasPrefix(string(secret), "sk_"), strings.HasPrefix(string(secret), "rk_"):
 		return nil, errors.New("is an API key: write the endpoint's signing secret (whsec_), and replace this key, which others may have read here")
@@ -59,7 +58,7 @@ func parseSecret(secret oncehook.Secret) ([]byte, error) {
 		return nil, errors.New("does not begin with whsec_")
 	case len(after) < minSecret:
 		return nil, errors.New("is too short after whsec_")
-	case strings.ContainsFunc(after, func(c rune) bool { return !isPlain(c) }):
+	case !credential.IsVisible(after):
 		return nil, errors.New("holds a character other than visible ASCII")
 	}
 	return slices.Clone([]byte(secret)), nil
@@ -136,7 +135,7 @@ func readHeader(r oncehook.Request) (header, error) {
 		case name == itemSignature:
 			known++
 			// An entry of another form cannot match, and must not hide one that does.
-			if isSignature(value) {
+			if credential.IsHexSHA256(value) {
 				h.signatures = append(h.signatures, value)
 			}
 		default:
@@ -156,11 +155,6 @@ func readHeader(r oncehook.Request) (header, error) {
 		return h, malformed
 	}
 	return h, nil
-}
-
-// isSignature reports whether a text has a signature's form: lower-case hex.
-func isSignature(text string) bool {
-	return len(text) == hex.EncodedLen(sha256.Size) && strings.Trim(text, "0123456789abcdef") == ""
 }
 
 // signature is HMAC-SHA256 over time, a dot and the body, in hex.

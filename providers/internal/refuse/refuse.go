@@ -27,7 +27,9 @@ func IDTooLong(field string) error {
 // NoRetryMends reports whether a refusal of an authentic delivery stays the same
 // however often the sender retries, while its body is kept here: a conflict beside
 // the first copy, everything that the body itself decides as a rejected delivery,
-// which an operator can submit again once types or tenants are configured.
+// which an operator can submit again once types or tenants are configured. Beyond the
+// store's cap of such deliveries the audit alone has it: to refuse then would lose the
+// events of the listed types too, once the sender gives the endpoint up.
 //
 // A forbidden tenant is not among them. Its body is not kept, so only the sender's
 // retry, after the configuration was mended, brings the event back.
