@@ -24,12 +24,17 @@ func (d *delivery) beginSpan() (end func()) {
 	ctx, span := d.Tracer.Start(r.Context(), "ingress", options...)
 	d.c.SetRequest(r.WithContext(ctx))
 	return func() {
+		defer span.End()
+		span.SetAttributes(attribute.String("oncehook.source", d.sourceName()))
+		if !d.c.Response().Committed { // a panic, which is answered later
+			span.SetStatus(codes.Error, "")
+			return
+		}
 		status := d.c.Response().Status
-		span.SetAttributes(attribute.String("oncehook.source", d.sourceName()), attribute.Int("http.response.status_code", status))
+		span.SetAttributes(attribute.Int("http.response.status_code", status))
 		if status >= http.StatusInternalServerError {
 			span.SetStatus(codes.Error, "")
 		}
-		span.End()
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/oncehook/oncehook"
 	"github.com/oncehook/oncehook/internal/store"
+	"github.com/oncehook/oncehook/internal/telemetry"
 )
 
 // notes of a signal that no run takes any more.
@@ -17,6 +18,7 @@ const noteClosed = "the run is closed or unknown: there is nothing to wake"
 // is sent twice is one: Temporal recognizes the request, and a run that wakes for
 // nothing waits on.
 func (d *Dispatcher) signal(ctx context.Context, s store.Signal) {
+	ctx = telemetry.WithEvent(ctx, telemetry.Event{CorrelationID: s.CorrelationID, ReceiptID: s.ReceiptID})
 	if err := d.trySignal(ctx, s); err != nil {
 		d.Log.WarnContext(ctx, "a wake-up is not recorded", "outbox_id", s.OutboxID, "receipt_id", s.ReceiptID, "error", err.Error())
 	}

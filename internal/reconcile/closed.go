@@ -101,7 +101,7 @@ func (s *sweep) closedPage(ctx context.Context, page *workflowservice.ListWorkfl
 		if row.Pending {
 			continue // its next start is on its way
 		}
-		if err := s.compare(ctx, row); err != nil {
+		if err := s.compare(named(ctx, row), row); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/oncehook/oncehook/internal/store"
+	"github.com/oncehook/oncehook/internal/telemetry"
 )
 
 // Kinds of what a sweep finds, as logs and metrics name them.
@@ -125,6 +126,7 @@ func earlier(a, b store.SweepCursor) bool {
 // undispatched settles a receipt that was accepted a while ago and never queued.
 // With an outbox row it is the dispatcher's.
 func (s *sweep) undispatched(ctx context.Context, row store.OpenReceipt) error {
+	ctx = named(ctx, row)
 	switch {
 	case row.Stuck:
 		s.freeLease(ctx, row)
@@ -137,6 +139,7 @@ func (s *sweep) undispatched(ctx context.Context, row store.OpenReceipt) error {
 
 // running settles a receipt whose run should exist.
 func (s *sweep) running(ctx context.Context, row store.OpenReceipt) error {
+	ctx = named(ctx, row)
 	switch {
 	case row.Stuck:
 		s.freeLease(ctx, row)
@@ -146,6 +149,11 @@ func (s *sweep) running(ctx context.Context, row store.OpenReceipt) error {
 		return s.compare(ctx, row)
 	}
 	return ctx.Err()
+}
+
+// named makes log lines about the row name its event.
+func named(ctx context.Context, row store.OpenReceipt) context.Context {
+	return telemetry.WithEvent(ctx, telemetry.Event{CorrelationID: row.CorrelationID, ReceiptID: row.ID.String()})
 }
 
 func (s *sweep) freeLease(ctx context.Context, row store.OpenReceipt) {

@@ -15,7 +15,9 @@ type Signal struct {
 	// EventKey is the workflow's ID.
 	EventKey  string
 	ReceiptID string
-	RunNo     int
+	// CorrelationID ties the log lines of an event together.
+	CorrelationID string
+	RunNo         int
 	// Argument is the signal's argument, JSON.
 	Argument json.RawMessage
 	// Claims counts the claims of this row, this one included.
@@ -48,7 +50,7 @@ WITH RECURSIVE sources AS (
 	FROM picked p WHERE o.id = p.id
 	RETURNING o.id, o.receipt_id, o.run_no, o.signal, o.claims
 )
-SELECT c.id, r.key, c.receipt_id::text, c.run_no, coalesce(c.signal, 'null'), c.claims
+SELECT c.id, r.key, c.receipt_id::text, r.correlation_id::text, c.run_no, coalesce(c.signal, 'null'), c.claims
 FROM claimed c JOIN oncehook.receipts r ON r.id = c.receipt_id
 ORDER BY c.id`
 
@@ -64,7 +66,7 @@ func (s *Work) ClaimSignals(ctx context.Context, batch int, lease time.Duration)
 			signal   Signal
 			argument string
 		)
-		err := row.Scan(&signal.OutboxID, &signal.EventKey, &signal.ReceiptID, &signal.RunNo, &argument, &signal.Claims)
+		err := row.Scan(&signal.OutboxID, &signal.EventKey, &signal.ReceiptID, &signal.CorrelationID, &signal.RunNo, &argument, &signal.Claims)
 		signal.Argument = json.RawMessage(argument)
 		return signal, err
 	})

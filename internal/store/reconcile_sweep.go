@@ -78,6 +78,8 @@ type OpenReceipt struct {
 	Key    string
 	RunNo  int
 	Cursor SweepCursor
+	// CorrelationID ties the log lines of an event together.
+	CorrelationID string
 	// Row says that the run has an outbox row, and Pending that it is not dispatched.
 	Row, Pending bool
 	// Stuck says that the row is leased for longer than any lease lasts.
@@ -94,7 +96,7 @@ type OpenReceipt struct {
 const stuckLease = "10 minutes"
 
 const openColumns = `
-SELECT r.id, r.key, r.run_no, r.changed_at, o.id IS NOT NULL, o.id IS NOT NULL AND o.dispatched_at IS NULL,
+SELECT r.id, r.key, r.run_no, r.changed_at, r.correlation_id::text, o.id IS NOT NULL, o.id IS NOT NULL AND o.dispatched_at IS NULL,
 	coalesce(o.dispatched_at IS NULL AND o.lease_until > now() + interval '` + stuckLease + `', false),
 	coalesce(o.dispatched_at, '0001-01-01'), coalesce(o.run_id, ''), coalesce(o.reopened, 0)`
 
@@ -107,7 +109,7 @@ LEFT JOIN LATERAL (
 
 const openReceipts = openColumns + `
 FROM (
-	SELECT id, key, run_no, changed_at FROM oncehook.receipts
+	SELECT id, key, run_no, changed_at, correlation_id FROM oncehook.receipts
 	WHERE state IN (%s) AND changed_at < @before AND (changed_at, id) > (@at, @id)
 	ORDER BY changed_at, id LIMIT @size) r` + startRow + `
 ORDER BY r.changed_at, r.id`
@@ -139,7 +141,7 @@ func (s *Work) openReceipts(ctx context.Context, states string, before time.Time
 
 func scanOpenReceipt(row pgx.CollectableRow) (OpenReceipt, error) {
 	var r OpenReceipt
-	err := row.Scan(&r.ID, &r.Key, &r.RunNo, &r.Cursor.At, &r.Row, &r.Pending, &r.Stuck, &r.DispatchedAt, &r.RunID, &r.Reopened)
+	err := row.Scan(&r.ID, &r.Key, &r.RunNo, &r.Cursor.At, &r.CorrelationID, &r.Row, &r.Pending, &r.Stuck, &r.DispatchedAt, &r.RunID, &r.Reopened)
 	r.Cursor.ID = r.ID
 	return r, err
 }

@@ -57,7 +57,9 @@ func TestALineOfTemporalNamesTheEventOfItsRun(t *testing.T) {
 	runs.Remember("run-1", event)
 	for name, say := range map[string]func(*slog.Logger){
 		"in the line": func(l *slog.Logger) { l.Warn("Activity error.", temporals("RunID", "run-1")...) },
-		"before it":   func(l *slog.Logger) { l.With(temporals("RunID", "run-1")...).With(temporals("Attempt", 1)...).Warn("Activity error.") },
+		"before it": func(l *slog.Logger) {
+			l.With(temporals("RunID", "run-1")...).With(temporals("Attempt", 1)...).Warn("Activity error.")
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fields := line(t, runs, say)
