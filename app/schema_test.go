@@ -127,6 +127,8 @@ func TestWorkWaitsForMigrationsAndRefusesWhatNoWaitMends(t *testing.T) {
 	go func() { ended <- a.Work(ctx, nil) }()
 	eventually(t, func() bool { return log.has("the worker waits for its database") && log.has("lacks migration") }, "says what it waits for")
 	require.NoError(t, a.Migrate(t.Context()))
+	eventually(t, func() bool { return log.has("lacks a grant") }, "says that its role may do nothing in the new schema")
+	s.MakeRoles(a)
 	eventually(t, func() bool { return log.has("temporal does not answer yet") }, "goes on to Temporal")
 	require.Empty(t, ended)
 	stop()

@@ -21,8 +21,8 @@ const (
 	databases    = `{migrate: {file: db}, ingress: {file: db-ingress}, work: {file: db-work}, admin: {file: db-admin}}`
 )
 
-// makeRoles makes the roles and lets them log in.
-func (s *System) makeRoles(a *app.App) {
+// MakeRoles makes the roles and lets them log in.
+func (s *System) MakeRoles(a *app.App) {
 	s.T.Helper()
 	ctx := context.Background()
 	_, err := a.MakeRoles(ctx, rolePrefix, false)

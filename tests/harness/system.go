@@ -76,7 +76,7 @@ func New(t *testing.T, o Options) *System {
 	a, err := app.New(app.Config{Settings: settings, Parts: &parts})
 	require.NoError(t, err)
 	require.NoError(t, a.Migrate(context.Background()))
-	s.makeRoles(a)
+	s.MakeRoles(a)
 	s.Pool, err = pgxpool.New(context.Background(), s.URL)
 	require.NoError(t, err)
 	t.Cleanup(s.Pool.Close)
