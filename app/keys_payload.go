@@ -42,15 +42,19 @@ func (k *Keys) unneededByHistories(ctx context.Context, key keyring.KeyInfo) err
 		return err
 	}
 	if open > 0 {
-		return &StillNeededError{Key: key, Count: open, What: "open runs",
-			Consequence: "without it they cannot go on; they began before " + used.LastPrimary.UTC().Format(time.RFC3339) + ", when it was last in use"}
+		return &StillNeededError{
+			Key: key, Count: open, What: "open runs",
+			Consequence: "without it they cannot go on; they began before " + used.LastPrimary.UTC().Format(time.RFC3339) + ", when it was last in use",
+		}
 	}
 	kept, err := countRuns(ctx, c, options.Namespace, started)
 	if err != nil || kept == 0 {
 		return err
 	}
-	return &StillNeededError{Key: key, Count: kept, What: "closed runs that Temporal still keeps", Forcible: true,
-		Consequence: "without it their histories cannot be read" + retention(ctx, c, options.Namespace) + "; with --force it is retired all the same"}
+	return &StillNeededError{
+		Key: key, Count: kept, What: "closed runs that Temporal still keeps", Forcible: true,
+		Consequence: "without it their histories cannot be read" + retention(ctx, c, options.Namespace) + "; with --force it is retired all the same",
+	}
 }
 
 // neverSealed trusts that a key was never in use only where the reports of the
