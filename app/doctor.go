@@ -94,8 +94,10 @@ func loginsOf(c Config) []doctor.Login {
 		role string
 		pool int
 	}{
-		{config.RoleIngress, ingressConns}, {config.RoleWork, workConns(c.Settings.Work.LocalSlots)},
-		{config.RoleAdmin, adminConns}, {config.RoleMigrate, migrateConns},
+		{config.RoleIngress, ingressConns},
+		{config.RoleWork, workConns(c.Settings.Work.LocalSlots)},
+		{config.RoleAdmin, adminConns},
+		{config.RoleMigrate, migrateConns},
 	} {
 		logins = append(logins, doctor.Login{Role: l.role, Pool: l.pool, Options: store.Options{
 			URL: string(c.Settings.DatabaseURL(l.role)), Now: c.Now, Log: slog.New(slog.DiscardHandler), ApplicationName: "oncehook doctor",

@@ -3,7 +3,6 @@ package doctor_test
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"path/filepath"
 	"testing"
@@ -42,7 +41,7 @@ func startTemporal(t *testing.T) string {
 }
 
 func quiet() log.Logger {
-	return log.NewStructuredLogger(slog.New(slog.NewTextHandler(io.Discard, nil)))
+	return log.NewStructuredLogger(slog.New(slog.DiscardHandler))
 }
 
 func temporal(address, namespace string, kinds ...string) doctor.Temporal {

@@ -74,9 +74,11 @@ type attempt struct{ statement, privilege string }
 
 func attempts(table string, columns []string) []attempt {
 	list := []attempt{
-		{"EXPLAIN DELETE FROM oncehook." + table, "DELETE"}, {"TRUNCATE oncehook." + table, "TRUNCATE"},
+		{"EXPLAIN DELETE FROM oncehook." + table, "DELETE"},
+		{"TRUNCATE oncehook." + table, "TRUNCATE"},
 		{"CREATE TRIGGER mine BEFORE INSERT ON oncehook." + table + " EXECUTE FUNCTION oncehook.refuse_change()", "TRIGGER"},
-		{"ALTER TABLE oncehook." + table + " SET (autovacuum_enabled = off)", "OWNER"}, {"DROP TABLE oncehook." + table, "OWNER"},
+		{"ALTER TABLE oncehook." + table + " SET (autovacuum_enabled = off)", "OWNER"},
+		{"DROP TABLE oncehook." + table, "OWNER"},
 	}
 	for _, column := range columns {
 		list = append(list,
