@@ -153,7 +153,7 @@ func TestOldTLSIsRefused(t *testing.T) {
 	t.Parallel()
 	for version, accepted := range map[uint16]bool{tls.VersionTLS11: false, tls.VersionTLS12: true} {
 		server := httptest.NewUnstartedServer(http.HandlerFunc(ok))
-		server.TLS = &tls.Config{MaxVersion: version, MinVersion: tls.VersionTLS10} //nolint:gosec // an old server
+		server.TLS = &tls.Config{MaxVersion: version, MinVersion: tls.VersionTLS10}
 		server.Config.ErrorLog = nil
 		server.StartTLS()
 		t.Cleanup(server.Close)
@@ -164,7 +164,7 @@ func TestOldTLSIsRefused(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, response.Body.Close())
 		} else {
-			require.Error(t, err) //nolint:bodyclose // there is none
+			require.Error(t, err)
 		}
 	}
 }
@@ -175,14 +175,14 @@ func TestNoProxyIsTakenFromTheEnvironment(t *testing.T) {
 	t.Setenv("HTTP_PROXY", proxy.URL)
 	t.Setenv("HTTPS_PROXY", proxy.URL)
 	require.Nil(t, newTransport(Config{}).Proxy)
-	_, err := NewClient(Config{}).Get("http://198.51.100.1/") //nolint:bodyclose // it is refused
+	_, err := NewClient(Config{}).Get("http://198.51.100.1/")
 	require.Error(t, err)
 	require.False(t, proxied)
 }
 
 func TestTheErrorOfANameWithoutAnAddressIsNoVerdict(t *testing.T) {
 	t.Parallel()
-	_, err := NewClient(Config{}).Get("https://nowhere.invalid/") //nolint:bodyclose // it fails
+	_, err := NewClient(Config{}).Get("https://nowhere.invalid/")
 	require.Error(t, err)
 	_, outcome := oncehook.AsOutcome(err)
 	require.False(t, outcome, "the name may resolve later")
