@@ -146,8 +146,7 @@ func (r *retention) keys(ctx context.Context) error {
 func (r *retention) actions(ctx context.Context) error {
 	line := RetentionLine{What: "actions", Keep: r.clocks.Actions}
 	before := r.before(line.Keep)
-	const goes = `a.changed_at < $1 AND a.state NOT IN ('running', 'uncertain')
-		AND NOT EXISTS (SELECT FROM oncehook.receipts r WHERE r.id = a.receipt_id)`
+	const goes = `a.changed_at < $1 AND NOT EXISTS (SELECT FROM oncehook.receipts r WHERE r.id = a.receipt_id)`
 	err := r.span(ctx, &line, `SELECT count(*), coalesce(sum(length(a.result)), 0), min(a.changed_at), max(a.changed_at)
 		FROM oncehook.actions a WHERE `+goes, before)
 	if err != nil {
