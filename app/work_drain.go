@@ -29,9 +29,6 @@ func (a *App) Drain(ctx context.Context, limit time.Duration) (string, error) {
 	err := a.workUntil(limited, nil, func(ctx context.Context, work *store.Work, temporal client.Client) error {
 		d := drain.New(drain.Config{Store: work, Client: temporal, Log: a.log, Now: time.Now})
 		err := d.Wait(ctx, func(r drain.Report) { seen.Store(&r) })
-		if ctx.Err() != nil {
-			return nil // not by what is left
-		}
 		drained.Store(err == nil)
 		return err
 	})
