@@ -42,7 +42,7 @@ func TestRetentionKilledAnywhereAndRunAgainComesToTheSame(t *testing.T) {
 				p.Post("acme", harness.AcmeToken, harness.EventOf("test.without_workflow", id)).Is(t, http.StatusAccepted, "accepted")
 			}
 			p.Stop()
-			s.RetentionAt(29 * day).Done() // so that the days of these events are the next to go
+			s.RetentionAt(30 * day).Done() // so that the days of these events are the next to go
 			at := c.hold(s)
 			doomed := s.RetentionAt(c.ahead)
 			at.reached()
