@@ -17,8 +17,10 @@ func (s *Work) HandBack(ctx context.Context, c Claim, answered bool) error {
 		UPDATE oncehook.actions SET run_attempts = greatest(run_attempts - 1, 0), unanswered = unanswered AND NOT @answered,
 			lease_until = NULL, call_deadline = NULL, next_attempt_at = @now, changed_at = @now
 		WHERE receipt_id = @receipt_id AND name = @name AND epoch = @epoch AND claim = @fence AND state = 'running'`,
-		pgx.StrictNamedArgs{"receipt_id": c.ReceiptID, "name": c.Name, "epoch": c.Epoch, "fence": c.Fence,
-			"answered": answered && !c.Unanswered, "now": s.now()})
+		pgx.StrictNamedArgs{
+			"receipt_id": c.ReceiptID, "name": c.Name, "epoch": c.Epoch, "fence": c.Fence,
+			"answered": answered && !c.Unanswered, "now": s.now(),
+		})
 	if err != nil {
 		return fmt.Errorf("hand back the attempt of %s: %w", c.Name, err)
 	}
