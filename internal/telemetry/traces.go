@@ -44,6 +44,7 @@ type Process struct {
 // standard's: the parent's decision, else every trace.
 func NewTraces(ctx context.Context, p Process, environ func(string) (string, bool), log *slog.Logger) (*Traces, error) {
 	get := func(name string) string { value, _ := environ(name); return value }
+	quietOpenTelemetry(log)
 	exporter, err := newExporter(ctx, get)
 	if err != nil {
 		return nil, err

@@ -1,11 +1,13 @@
 package telemetry_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -56,6 +58,27 @@ func TestAnUnknownExporterIsAnErrorThatRepeatsNoValue(t *testing.T) {
 		_, err := traces(t, environ)
 		require.ErrorContains(t, err, "OTEL_")
 		require.NotContains(t, err.Error(), "secret")
+	}
+}
+
+func TestWhatOpenTelemetryCannotReadIsNotRepeated(t *testing.T) {
+	for protocol, canary := range map[string]string{"http/protobuf": "canary-3b5d", "grpc": "canary-9e07"} {
+		t.Run(protocol, func(t *testing.T) {
+			// Mistakes that are easily made: a colon for the equals sign, a raw percent sign, a
+			// password in a URL that cannot be parsed.
+			t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "Authorization: Bearer "+canary+",x-key=%zz"+canary)
+			t.Setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "https://user:"+canary+"@127.0.0.1:port")
+			var said bytes.Buffer
+			_, err := telemetry.NewTraces(t.Context(), telemetry.Process{}, func(name string) (string, bool) {
+				if name == "OTEL_EXPORTER_OTLP_PROTOCOL" {
+					return protocol, true
+				}
+				return os.LookupEnv(name)
+			}, slog.New(slog.NewJSONHandler(&said, nil)))
+			require.NoError(t, err)
+			require.Contains(t, said.String(), "parse headers", "the operator learns that a header is ignored")
+			require.NotContains(t, said.String(), canary)
+		})
 	}
 }
 
