@@ -113,7 +113,7 @@ func (d *delivery) candidate(key oncehook.Key, e oncehook.Event) (store.Candidat
 	if err != nil {
 		return store.Candidate{}, err
 	}
-	correlation, err := uuid.NewRandom()
+	correlation, err := uuid.NewV7()
 	if err != nil {
 		return store.Candidate{}, err
 	}

@@ -34,7 +34,8 @@ type delivery struct {
 
 // serve takes a request through the stages; the first one that refuses answers.
 func (s *server) serve(c echo.Context) error {
-	id, err := uuid.NewRandom()
+	// Its time makes it cheap to index and says where in a log to look.
+	id, err := uuid.NewV7()
 	if err != nil {
 		return err
 	}

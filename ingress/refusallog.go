@@ -17,6 +17,8 @@ type refusalKind struct {
 	source string
 	code   oncehook.Code
 	cause  string
+	// notKept has lines of its own: the first is told at once.
+	notKept bool
 }
 
 // refusalLog writes lines about refusals: at once for the first of a kind, and
@@ -40,7 +42,7 @@ func newRefusalLog(log *slog.Logger, now func() time.Time) *refusalLog {
 }
 
 func (l *refusalLog) line(ctx context.Context, r *refused, attrs []slog.Attr) {
-	kind := refusalKind{source: attrs[0].Value.String(), code: r.Code, cause: r.cause}
+	kind := refusalKind{source: attrs[0].Value.String(), code: r.Code, cause: r.cause, notKept: r.notKept}
 	now := l.now()
 	l.mu.Lock()
 	lines := l.kinds[kind]
@@ -62,15 +64,15 @@ func (l *refusalLog) line(ctx context.Context, r *refused, attrs []slog.Attr) {
 	if suppressed > 0 {
 		attrs = append(attrs, slog.Int("more_since_last_line", suppressed))
 	}
-	l.log.LogAttrs(ctx, levelOf(r.decision, r.Code), "delivery refused", attrs...)
+	l.log.LogAttrs(ctx, levelOf(r), "delivery refused", attrs...)
 }
 
 // levelOf is Error for a bug, Warn for what an operator should look into, Info for the rest.
-func levelOf(d oncehook.Decision, c oncehook.Code) slog.Level {
+func levelOf(r *refused) slog.Level {
 	switch {
-	case c == oncehook.CodeInternal:
+	case r.Code == oncehook.CodeInternal:
 		return slog.LevelError
-	case d == oncehook.Conflict || d == oncehook.Unavailable || d == oncehook.TenantForbidden:
+	case r.decision == oncehook.Conflict || r.decision == oncehook.Unavailable || r.decision == oncehook.TenantForbidden || r.notKept:
 		return slog.LevelWarn
 	default:
 		return slog.LevelInfo

@@ -43,6 +43,9 @@ type refused struct {
 	receipt string
 	// correlation replaces the delivery's own id in the answer.
 	correlation string
+	// notKept says that the source's rejected deliveries are at their cap: of this
+	// one the audit row alone remains.
+	notKept bool
 	// reply is a literal answer: then nothing is refused.
 	reply *oncehook.Reply
 }
@@ -106,11 +109,15 @@ func (d *delivery) record(r *refused) error {
 			CredentialVersion: d.proof.CredentialVersion, Peer: d.peer.String(), Cause: r.cause, CorrelationID: d.id,
 		})
 	case withBody:
-		return d.Store.Reject(ctx, store.Rejection{
+		kept, err := d.Store.Reject(ctx, store.Rejection{
 			ID: d.id, Source: d.source.Name, Tenant: r.tenant, Principal: d.proof.Principal,
 			CredentialVersion: d.proof.CredentialVersion, Peer: d.peer.String(), Refusal: r.Refusal,
 			Body: d.request.Body, Header: d.request.Header,
 		})
+		if r.notKept = err == nil && !kept; r.notKept {
+			d.Metrics.RejectedNotKept(ctx, d.source.Name)
+		}
+		return err
 	default:
 		return nil
 	}
@@ -135,6 +142,9 @@ func (d *delivery) logAttrs(r *refused) []slog.Attr {
 	if r.Field != "" {
 		attrs = append(attrs, slog.String("field", r.Field))
 	}
+	if r.notKept {
+		attrs = append(attrs, slog.Bool("kept", false))
+	}
 	if r.err != nil {
 		attrs = append(attrs, slog.String("error", r.err.Error()))
 	}
@@ -158,7 +168,8 @@ const (
 )
 
 // retryAfterSeconds is when a retry makes sense. Where nobody knows, senders are
-// spread by their deliveries' random ids, so that they do not all come back at once.
+// spread by the random end of their deliveries' ids, so that they do not all come
+// back at once.
 func (r *refused) retryAfterSeconds(id uuid.UUID) int {
 	switch {
 	case r.retryAfter >= retryMost*time.Second:
@@ -166,5 +177,5 @@ func (r *refused) retryAfterSeconds(id uuid.UUID) int {
 	case r.retryAfter > 0:
 		return int((r.retryAfter + time.Second - 1) / time.Second)
 	}
-	return 1 + int(id[0])%retrySpread
+	return 1 + int(id[len(id)-1])%retrySpread
 }

@@ -12,6 +12,7 @@ import (
 // docs/operations/metrics.md lists them, and a test compares.
 const (
 	nameDeliveries = "oncehook.deliveries"
+	nameNotKept    = "oncehook.rejected_not_kept"
 	nameStarts     = "oncehook.starts"
 	nameAttempts   = "oncehook.action_attempts"
 	nameEnds       = "oncehook.receipt_ends"
@@ -20,6 +21,7 @@ const (
 
 type counters struct {
 	deliveries metric.Int64Counter
+	notKept    metric.Int64Counter
 	starts     metric.Int64Counter
 	attempts   metric.Int64Counter
 	ends       metric.Int64Counter
@@ -33,6 +35,7 @@ func newCounters(meter metric.Meter) (counters, error) {
 		into              *metric.Int64Counter
 	}{
 		{nameDeliveries, "Deliveries by source and decision.", &c.deliveries},
+		{nameNotKept, "Rejected deliveries beyond their source's cap, which were not kept.", &c.notKept},
 		{nameStarts, "Workflow starts by result.", &c.starts},
 		{nameAttempts, "Attempts of side effects by action and result.", &c.attempts},
 		{nameEnds, "Ended runs by final state.", &c.ends},
@@ -51,6 +54,13 @@ func newCounters(meter metric.Meter) (counters, error) {
 func (m *Metrics) Delivery(ctx context.Context, source, outcome string) {
 	if m != nil {
 		m.deliveries.Add(ctx, 1, metric.WithAttributes(m.words.label("source", source), m.words.label("outcome", outcome)))
+	}
+}
+
+// RejectedNotKept counts one rejected delivery of which the audit row alone remains.
+func (m *Metrics) RejectedNotKept(ctx context.Context, source string) {
+	if m != nil {
+		m.notKept.Add(ctx, 1, metric.WithAttributes(m.words.label("source", source)))
 	}
 }
 

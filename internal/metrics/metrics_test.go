@@ -33,6 +33,7 @@ func everything(t *testing.T) *metrics.Metrics {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, m.Close(ctx)) })
 	m.Delivery(ctx, "logistics", "accepted")
+	m.RejectedNotKept(ctx, "logistics")
 	m.AckSeconds(ctx, "logistics", 0.002)
 	m.Start(ctx, "started")
 	m.DispatchSeconds(ctx, "logistics", 0.02)

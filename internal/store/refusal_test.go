@@ -26,11 +26,18 @@ func rejection(source string) store.Rejection {
 	}
 }
 
+func reject(t testing.TB, s *store.Ingress, r store.Rejection) (kept bool) {
+	t.Helper()
+	kept, err := s.Reject(t.Context(), r)
+	require.NoError(t, err)
+	return kept
+}
+
 func TestARejectedDeliveryIsKeptSealedAndReservesNoKey(t *testing.T) {
 	url := database(t)
 	s, db := openIngress(t, options(url)), connect(t, url)
 	r := rejection("logistics")
-	require.NoError(t, s.Reject(t.Context(), r))
+	require.True(t, reject(t, s, r))
 	var keyID int64
 	var wrapped, body, headers []byte
 	var expires time.Time
@@ -56,10 +63,10 @@ func TestBeyondTheCapOnlyTheEvidenceOfARejectionRemains(t *testing.T) {
 	_, err := db.Exec(t.Context(), `INSERT INTO oncehook.rejected_deliveries (id, at, source, principal, credential_version, peer, code, data_key_id, body, headers, expires_at)
 		SELECT gen_random_uuid(), now(), 'logistics', '', '', '', '', 0, '', '', now() FROM generate_series(1, $1)`, store.RejectedCap-1)
 	require.NoError(t, err)
-	for range 3 {
-		require.NoError(t, s.Reject(t.Context(), rejection("logistics")))
+	for n := range 3 {
+		require.Equal(t, n == 0, reject(t, s, rejection("logistics")), "the caller knows")
 	}
-	require.NoError(t, s.Reject(t.Context(), rejection("other")))
+	require.True(t, reject(t, s, rejection("other")))
 	require.Equal(t, store.RejectedCap, number(t, db, `SELECT count(*) FROM oncehook.rejected_deliveries WHERE source = 'logistics'`))
 	require.Equal(t, 1, number(t, db, `SELECT count(*) FROM oncehook.rejected_deliveries WHERE source = 'other'`))
 	require.Equal(t, 2, number(t, db, `SELECT count(*) FROM oncehook.audit WHERE flags = '{not_kept}'`))
@@ -71,7 +78,7 @@ func TestRefusalsOfAnyTextAreRecorded(t *testing.T) {
 	s, db := openIngress(t, options(url)), connect(t, url)
 	r := rejection("logistics")
 	r.Tenant, r.Refusal.Field = "a\x00b", "\xff\xfe"
-	require.NoError(t, s.Reject(t.Context(), r))
+	require.True(t, reject(t, s, r))
 	d := store.DecisionRecord{
 		Decision: oncehook.TenantForbidden, Source: "logistics", Tenant: "\x00\xed\xa0\x80", Principal: "sender",
 		CredentialVersion: "1", Peer: "192.0.2.7", Cause: "tenant_forbidden", CorrelationID: uuid.New(),

@@ -41,36 +41,36 @@ const (
 )
 
 // Reject keeps a rejected delivery, encrypted, and its audit row, in one
-// transaction. It reserves no event key. Its error wraps ErrUnavailable.
-func (s *Ingress) Reject(ctx context.Context, r Rejection) error {
+// transaction. It reserves no event key. Beyond RejectedCap it writes the audit row
+// alone, and kept is false. Its error wraps ErrUnavailable.
+func (s *Ingress) Reject(ctx context.Context, r Rejection) (kept bool, err error) {
 	if err := s.gate.check(ctx); err != nil {
-		return unavailable("the schema", err)
+		return false, unavailable("the schema", err)
 	}
 	key, keyID, err := s.dataKey(ctx, "")
 	if err != nil {
-		return unavailable("encryption", err)
+		return false, unavailable("encryption", err)
 	}
 	body, err := key.Seal(r.Body, rejectedAAD(r.ID, "body"))
 	if err != nil {
-		return unavailable("encryption", err)
+		return false, unavailable("encryption", err)
 	}
 	headers, err := key.Seal(keptHeaders(r.Header), rejectedAAD(r.ID, "headers"))
 	if err != nil {
-		return unavailable("encryption", err)
+		return false, unavailable("encryption", err)
 	}
 	ctx, cancel := detached(ctx)
 	defer cancel()
 	now := s.now()
-	var kept bool
 	err = s.pool.QueryRow(ctx, `SELECT oncehook.reject_v1($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14)`,
 		now, now.Add(RejectedRetention), RejectedCap, r.ID,
 		plain(r.Source, evidenceText), plain(r.Tenant, evidenceText), plain(r.Principal, evidenceText),
 		plain(r.CredentialVersion, evidenceText), plain(r.Peer, evidenceText),
 		string(r.Refusal.Code), plain(r.Refusal.Field, evidenceText), keyID, body, headers).Scan(&kept)
 	if err != nil {
-		return unavailable("keep a rejected delivery", err)
+		return false, unavailable("keep a rejected delivery", err)
 	}
-	return nil
+	return kept, nil
 }
 
 // detached is a context for evidence, which is written although its sender goes away.

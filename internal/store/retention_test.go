@@ -168,7 +168,7 @@ func TestAKeyIsForgottenLongAfterItsLastCopyAndTheLedgerAfterThat(t *testing.T) 
 func TestRejectedDeliveriesGoWhenTheirOwnTimeIsOver(t *testing.T) {
 	t.Parallel()
 	s := openSpine(t)
-	require.NoError(t, s.ingress.Reject(t.Context(), store.Rejection{
+	require.True(t, reject(t, s.ingress, store.Rejection{
 		ID: uuid.New(), Source: "logistics", Refusal: oncehook.Refusal{Code: oncehook.CodeMalformedJSON}, Body: []byte("x"),
 	}))
 	require.Zero(t, s.retain(t, 6*day, true)["rejected deliveries"].Rows)
