@@ -37,8 +37,10 @@ func (s *server) DecodePayloads(ctx context.Context, request api.DecodePayloadsR
 		}
 	}
 	// Evidence first: nobody gets what is not audited.
-	if err := s.decodes.record(ctx, operatorOf(ctx), decoded); err != nil {
-		return nil, err
+	if decoded > 0 {
+		if err := s.Store.RecordCodecUse(ctx, operatorOf(ctx), store.OutcomeDecoded, decoded); err != nil {
+			return nil, err
+		}
 	}
 	return api.DecodePayloads200JSONResponse{PayloadsJSONResponse: viewPayloads(payloads)}, nil
 }
@@ -69,6 +71,9 @@ func (s *server) MakeCodecLink(ctx context.Context, _ api.MakeCodecLinkRequestOb
 	expires := s.Now().Add(linkLife).Truncate(time.Second)
 	link, err := s.Codec.Link(operatorOf(ctx).ID, expires)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.Store.RecordCodecUse(ctx, operatorOf(ctx), store.OutcomeLinked, 1); err != nil {
 		return nil, err
 	}
 	s.Log.InfoContext(ctx, "a codec link was made", "operator", operatorOf(ctx).Name, "expires_at", expires)

@@ -24,7 +24,7 @@ const (
 func CodecLinkPath(link string) string { return linksPath + link }
 
 // originsOf returns the origins of a URL's pages as a browser writes them, without
-// a path or a trailing slash. A UI on loopback is reached by its address and as
+// a path, a trailing slash or the scheme's own port. A UI on loopback is reached by its address and as
 // localhost.
 func originsOf(link string) []string {
 	u, err := url.Parse(link)
@@ -40,9 +40,17 @@ func originsOf(link string) []string {
 	}
 	origins := make([]string, len(hosts))
 	for i, host := range hosts {
-		origins[i] = strings.ToLower(u.Scheme + "://" + strings.TrimSuffix(host, ":"))
+		origins[i] = strings.ToLower(u.Scheme + "://" + strings.TrimSuffix(strings.TrimSuffix(host, defaultPort(u.Scheme)), ":"))
 	}
 	return origins
+}
+
+// defaultPort is what browsers leave out.
+func defaultPort(scheme string) string {
+	if scheme == "https" {
+		return ":443"
+	}
+	return ":80"
 }
 
 // codecDoor lets the pages of the Temporal UI, and of no other origin, use the

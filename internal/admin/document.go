@@ -26,8 +26,8 @@ func Document() ([]byte, error) {
 	return encoded, nil
 }
 
-func serveDocument(c echo.Context) error {
-	document, err := Document()
+func (s *server) serveDocument(c echo.Context) error {
+	document, err := s.document()
 	if err != nil {
 		return err
 	}

@@ -3,10 +3,12 @@ package admin_test
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -141,6 +143,25 @@ func TestWithoutPostgreSQLThereIsAnAnswer(t *testing.T) {
 	ready := r.do(t, http.MethodGet, "/readyz")
 	require.Equal(t, http.StatusOK, ready.status, "a degraded process still answers what it can")
 	require.Equal(t, "degraded", ready.object(t)["status"])
+}
+
+func TestADatabaseThatHangsDoesNotHangReadiness(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = silent.Close() })
+	r := serve(t, "postgres://nobody@"+silent.Addr().String()+"/none?connect_timeout=30")
+	answered := make(chan reply, 8)
+	began := time.Now()
+	for range cap(answered) { // strangers ask; they share one question to the database
+		go func() { answered <- r.do(t, http.MethodGet, "/readyz") }()
+	}
+	for range cap(answered) {
+		ready := <-answered
+		require.Equal(t, http.StatusOK, ready.status)
+		require.Equal(t, "degraded", ready.object(t)["status"])
+	}
+	require.Less(t, time.Since(began), 3*time.Second)
 }
 
 func TestAProcessThatShouldGetNoTrafficIsNotReady(t *testing.T) {

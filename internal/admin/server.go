@@ -10,6 +10,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -47,7 +48,9 @@ type server struct {
 	Config
 	// uiOrigins are TemporalUI's: whose pages may use the codec.
 	uiOrigins []string
-	decodes   *tally
+	database  pulse
+	// document is the API's own, made once.
+	document func() ([]byte, error)
 }
 
 // New returns the handler of the admin API.
@@ -67,17 +70,14 @@ func New(c Config) http.Handler {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	s := &server{Config: c, uiOrigins: originsOf(c.TemporalUI)}
-	s.decodes = newTally(c.Store.RecordDecoded, c.Now, func(err error) {
-		c.Log.Warn("decrypted payloads are not audited yet", "error", err.Error())
-	})
+	s := &server{Config: c, uiOrigins: originsOf(c.TemporalUI), document: sync.OnceValues(Document)}
 	e := echo.New()
 	e.HTTPErrorHandler = s.problem
 	e.Pre(s.codecDoor)
 	// Before routing: an unknown path must not answer otherwise than a known one.
 	e.Pre(s.authenticate)
 	api.RegisterHandlers(e, api.NewStrictHandler(s, nil))
-	e.GET(pathDocument, serveDocument)
+	e.GET(pathDocument, s.serveDocument)
 	e.GET(pathMetrics, echo.WrapHandler(c.Metrics))
 	return e
 }

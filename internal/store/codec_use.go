@@ -8,18 +8,23 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// OutcomeDecoded is the outcome of the audit row of decrypted payloads.
-const OutcomeDecoded = "payloads_decoded"
+// The outcomes of the audit rows of an operator's use of the codec.
+const (
+	// OutcomeDecoded: payloads of histories were decrypted; the row has their count.
+	OutcomeDecoded = "payloads_decoded"
+	// OutcomeLinked: a link was made that decrypts in the operator's name.
+	OutcomeLinked = "codec_link_made"
+)
 
-// RecordDecoded audits that an operator had count payloads of histories decrypted.
-func (a *Admin) RecordDecoded(ctx context.Context, operator Operator, count int64) error {
+// RecordCodecUse audits what an operator had the codec do, and with how much.
+func (a *Admin) RecordCodecUse(ctx context.Context, operator Operator, outcome string, count int64) error {
 	if err := a.usable(ctx); err != nil {
 		return err
 	}
 	_, err := a.pool.Exec(ctx, `INSERT INTO audit (at, kind, outcome, actor, count) VALUES ($1, 'operator', $2, $3, $4)`,
-		a.now(), OutcomeDecoded, operator.Name, count)
+		a.now(), outcome, operator.Name, count)
 	if err != nil {
-		return reading("audit decrypted payloads", err)
+		return reading("audit the use of the codec", err)
 	}
 	return nil
 }
