@@ -30,7 +30,7 @@ func tableGrants() []objectGrants {
 		{name: "installation"},    // as above
 		{
 			name:  "event_keys",
-			admin: []string{"SELECT (key, receipt_id)"},
+			admin: []string{"SELECT (key, receipt_id, correlation_id)"},
 		},
 		{
 			name:  "delivery_counts",
@@ -88,7 +88,10 @@ func tableGrants() []objectGrants {
 				"INSERT (at, kind, outcome, receipt_id, delivery_id, source, tenant, action, run_no, actor, cause, flags, count, correlation_id)",
 			},
 		},
-		{name: "audit_sums"},
+		{
+			name:  "audit_sums",
+			admin: []string{"SELECT (minute, source, outcome, cause, address_block, count, first_at, last_at)"},
+		},
 		{name: "key_reports"}, // report_keys_v1 writes
 		{
 			name:  "key_uses",
@@ -96,7 +99,12 @@ func tableGrants() []objectGrants {
 		},
 		{name: "conflicts"},
 		{name: "conflict_resolutions"},
-		{name: "rejected_deliveries"},
+		{
+			name: "rejected_deliveries", // bodies and headers are for nobody to read
+			admin: []string{
+				"SELECT (id, at, source, tenant, principal, credential_version, peer, code, field, expires_at, resubmitted_at, resubmitted_as)",
+			},
+		},
 		{
 			name: "reconciler",
 			work: []string{

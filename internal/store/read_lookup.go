@@ -23,8 +23,8 @@ type LookupSource struct {
 	Personal bool
 }
 
-// Lookup lists the events that q names: a receipt id, an event key, or a
-// provider's event id. An id that is stored as a hash, because the source's ids
+// Lookup lists the events that q names: a receipt id, a correlation id, an event
+// key, or a provider's event id. An id that is stored as a hash, because the source's ids
 // are personal or because it is too long, is hashed again for every given source
 // and known tenant, up to maxLookupKeys of them.
 func (a *Admin) Lookup(ctx context.Context, scope Scope, q string, sources []LookupSource, page Page) (EventPage, error) {
@@ -43,12 +43,19 @@ func (a *Admin) Lookup(ctx context.Context, scope Scope, q string, sources []Loo
 		hits = append(hits, `SELECT id FROM receipts WHERE event_id = @q`)
 		where.args["q"] = q
 	}
-	if id, err := uuid.Parse(q); err == nil && len(q) == 36 {
-		hits = append(hits, `SELECT @id::uuid`)
+	if id, ok := ParseID(q); ok {
+		hits = append(hits, `SELECT @id::uuid`, `SELECT receipt_id FROM event_keys WHERE correlation_id = @id`)
 		where.args["id"] = id
 	}
 	where.add("r.id IN (SELECT receipt_id FROM hits)")
 	return a.eventPage(ctx, "WITH hits (receipt_id) AS ("+strings.Join(hits, " UNION ")+") ", where, page)
+}
+
+// ParseID reads a receipt id or a correlation id, in the one form in which they are
+// told.
+func ParseID(q string) (uuid.UUID, bool) {
+	id, err := uuid.Parse(q)
+	return id, err == nil && len(q) == 36
 }
 
 // lookupKeys returns the event keys that q can stand for.
