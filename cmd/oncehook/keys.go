@@ -14,11 +14,13 @@ import (
 // keysCommand rotates keys so that processes with the keyset from before and
 // after each step work together: add, restart; promote, restart; reencrypt; retire.
 type keysCommand struct {
-	List      keysListCommand      `cmd:"" help:"List the keys, and what needs them."`
-	Add       keysAddCommand       `cmd:"" help:"Step 1: make a key that opens and does not seal yet. Then restart every process."`
-	Promote   keysPromoteCommand   `cmd:"" help:"Step 2: use the key for what is new. Then restart every process."`
-	Reencrypt keysReencryptCommand `cmd:"" help:"Wrap the tenants' data keys by the primary wrap key. May be broken off and run again."`
-	Retire    keysRetireCommand    `cmd:"" help:"Remove a key that nothing needs any more."`
+	New       keysNewCommand        `cmd:"" help:"Make the keys of a new installation, where the configuration refers to them."`
+	Token     keysAdminTokenCommand `cmd:"" name:"admin-token" help:"Make the first admin's token, where admin.token refers to."`
+	List      keysListCommand       `cmd:"" help:"List the keys, and what needs them."`
+	Add       keysAddCommand        `cmd:"" help:"Step 1: make a key that opens and does not seal yet. Then restart every process."`
+	Promote   keysPromoteCommand    `cmd:"" help:"Step 2: use the key for what is new. Then restart every process."`
+	Reencrypt keysReencryptCommand  `cmd:"" help:"Wrap the tenants' data keys by the primary wrap key. May be broken off and run again."`
+	Retire    keysRetireCommand     `cmd:"" help:"Remove a key that nothing needs any more."`
 }
 
 // kindArgument is which kind of key a verb is about.

@@ -50,6 +50,15 @@ func (p *program) loadConfig() (*config.Config, error) {
 	return config.Load(path, p.environ)
 }
 
+// loadUnmade loads a configuration whose secrets need not have been made.
+func (p *program) loadUnmade() (*config.Config, error) {
+	path, err := p.configPath()
+	if err != nil {
+		return nil, err
+	}
+	return config.LoadUnmade(path, p.environ)
+}
+
 // open loads the configuration and builds the system that the roles run. Each
 // role is one that needs the database.
 func (p *program) open(roles ...string) (*app.App, error) {

@@ -139,6 +139,10 @@ const AllTypes = "*"
 // through environ, which has os.LookupEnv's contract. An error is a *LoadError
 // that holds every problem found; no error holds a secret.
 func Load(path string, environ func(string) (string, bool)) (*Config, error) {
+	return load(path, &reader{environ: environ})
+}
+
+func load(path string, r *reader) (*Config, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, &LoadError{Problems: []Problem{{File: path, Message: "cannot be read: " + cause(err)}}}
@@ -147,7 +151,8 @@ func Load(path string, environ func(string) (string, bool)) (*Config, error) {
 	if err != nil {
 		return nil, &LoadError{Problems: []Problem{{File: path, Message: "has no absolute folder: " + cause(err)}}}
 	}
-	r := &reader{file: path, dir: dir, environ: environ, references: map[string]reference{}, lines: map[string]int{}, variables: map[string]string{}}
+	r.file, r.dir = path, dir
+	r.references, r.lines, r.variables = map[string]reference{}, map[string]int{}, map[string]string{}
 	root := r.parse(data)
 	if len(r.problems) > 0 {
 		return nil, &LoadError{Problems: r.problems}
@@ -199,7 +204,7 @@ func (c *Config) RequireKeys() error {
 	var problems []Problem
 	for path, secret := range map[string]oncehook.Secret{"keys.identity": c.Keys.Identity, "keys.keyset": c.Keys.Keyset} {
 		if len(secret) == 0 {
-			problems = append(problems, Problem{File: c.File, Path: path, Message: "is missing: set it to {file: PATH} or {env: NAME}"})
+			problems = append(problems, Problem{File: c.File, Path: path, Message: "is missing: set it to {file: PATH} or {env: NAME}" + maker(path)})
 		}
 	}
 	if len(problems) == 0 {

@@ -19,7 +19,7 @@ const (
 	dsn       = "postgres://oncehook:hunter2secret@localhost/oncehook"
 	identity  = "identity-identity-identity-identity"
 	keyset    = `{"version":1,"fingerprint":{},"wrap":{}}`
-	admin     = "admin-token-admin-token"
+	admin     = "oh_admin-token-admin-token-admin-token"
 	logistics = "logistics-token-logistics-token"
 )
 

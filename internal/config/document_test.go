@@ -23,8 +23,11 @@ func TestTheDocumentedConfigurationLoadsAndLeavesNoKeyOut(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "secrets"), 0o700))
 	for _, found := range regexp.MustCompile(`file: (secrets/[a-z0-9.-]+)`).FindAllSubmatch(text, -1) {
 		secret := "a secret of the documentation, " + string(found[1])
-		if filepath.Base(string(found[1])) == "customer-notice" {
+		switch filepath.Base(string(found[1])) {
+		case "customer-notice":
 			secret = "a-token-of-the-documentation"
+		case "admin-token":
+			secret = "oh_a-token-of-the-documentation-of-the-admin"
 		}
 		require.NoError(t, os.WriteFile(filepath.Join(dir, string(found[1])), []byte(secret), 0o600))
 	}

@@ -20,6 +20,8 @@ type reader struct {
 	environ    func(string) (string, bool)
 	problems   []Problem
 	references map[string]reference
+	// unmade lets secrets be missing that a reference leads to.
+	unmade bool
 	// lines holds the line of each secret.
 	lines map[string]int
 	// variables maps an environment variable in use to the path that it sets.

@@ -2,7 +2,9 @@ package config
 
 import (
 	"bytes"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -89,14 +91,25 @@ func (r *reader) absolute(path string) string {
 func (r *reader) resolve(ref reference, at where, least int) oncehook.Secret {
 	if ref.Env != "" {
 		value, ok := r.environ(ref.Env)
-		if !ok {
-			r.problem(at.line, at.path, "refers to the environment variable %s, which is not set", ref.Env)
+		switch {
+		case !ok && r.unmade:
+			r.references[at.path] = ref
+			return nil
+		case !ok:
+			r.problem(at.line, at.path, "refers to the environment variable %s, which is not set%s", ref.Env, maker(at.path))
 			return nil
 		}
 		return r.accept(ref, oncehook.Secret(value), at, least)
 	}
 	content, err := readSecret(ref.File)
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && r.unmade:
+		r.references[at.path] = ref
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		r.problem(at.line, at.path, "refers to the file %s, which cannot be read: %s%s", printablePath(ref.File), cause(err), maker(at.path))
+		return nil
+	case err != nil:
 		r.problem(at.line, at.path, "refers to the file %s, which cannot be read: %s", printablePath(ref.File), cause(err))
 		return nil
 	}

@@ -113,6 +113,9 @@ func (r *reader) admin(o *object) Admin {
 		URL:   o.link("url"),
 		Token: o.secret("token", minToken, false),
 	}
+	if len(a.Token) > 0 && !oncehook.IsOperatorToken(a.Token) {
+		r.problem(o.lineOf("token"), o.child("token"), "is no operator's token: that is %s; `oncehook keys admin-token` makes one where none is", oncehook.OperatorTokenForm)
+	}
 	o.done()
 	return a
 }

@@ -2,13 +2,30 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"github.com/oncehook/oncehook/internal/config"
 	"github.com/oncehook/oncehook/internal/keyring"
 )
 
 // keyAge is how old a primary key may be.
 const keyAge = 365 * day
+
+// keysRemedy is for keys that are missing or cannot be used.
+const keysRemedy = "a new installation: oncehook keys new; else restore keys.identity and keys.keyset from where they are kept safe: new ones cannot open what is stored"
+
+// blockLoad tells each thing that is wrong with the keys on a line of its own.
+func blockLoad(r *Report, err error) {
+	var load *config.LoadError
+	if !errors.As(err, &load) {
+		r.Block(keysRemedy, "%v", err)
+		return
+	}
+	for _, p := range load.Problems {
+		r.Block(keysRemedy, "%s", p)
+	}
+}
 
 // Keys examines whether the keyset can be used and how old its keys are. load is
 // how the processes load it, l a login that may ask for a key's age.
@@ -16,7 +33,7 @@ func Keys(load func() (*keyring.Keyring, error), codec bool, l Login, now time.T
 	return Check{"keys", func(ctx context.Context, r *Report) {
 		keys, err := load()
 		if err != nil {
-			r.Block("restore keys.identity and keys.keyset from where they are kept safe; new ones cannot open what is stored", "%v", err)
+			blockLoad(r, err)
 			return
 		}
 		r.OK("the keyset holds %d keys", len(keys.Keys()))

@@ -22,11 +22,8 @@ const (
 // Secrets examines who else can read the secrets, and that each proves one thing.
 func Secrets(c *config.Config) Check {
 	return Check{"secrets", func(_ context.Context, r *Report) {
-		if err := c.RequireKeys(); err != nil {
-			r.Block("oncehook dev shows how they look; make new ones once for each installation", "%v", err)
-		}
 		if len(c.Admin.Token) == 0 {
-			r.Warn("set admin.token and run oncehook migrate up", "admin.token is not set: the command line has no way in, and migrate makes no first admin")
+			r.Warn("set admin.token, then oncehook keys admin-token and oncehook migrate up", "admin.token is not set: the command line has no way in, and migrate makes no first admin")
 		}
 		files := c.SecretFiles()
 		paths := slices.Sorted(maps.Keys(files))

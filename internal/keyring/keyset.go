@@ -79,7 +79,7 @@ func ParseKeyset(raw oncehook.Secret) (*Keyset, error) {
 		return nil, errors.New(`keys.keyset: not the JSON object {"version", "fingerprint", "wrap", "payload"}`)
 	}
 	if file.Version != keysetVersion {
-		return nil, fmt.Errorf("keys.keyset: version %d is not supported", file.Version)
+		return nil, fmt.Errorf("keys.keyset: version %d is not supported; `oncehook keys new` makes keys for a new installation", file.Version)
 	}
 	k := &Keyset{handles: map[Kind]*keyset.Handle{}, passive: file.PayloadReads}
 	for _, part := range []struct {

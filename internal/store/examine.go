@@ -170,6 +170,23 @@ func (e *Examination) Schema(ctx context.Context, identity *oncehook.Identity) e
 	return compareIdentity(check, *identity)
 }
 
+// Installed reports whether the database belongs to an installation: one whose
+// identity key cannot be made again.
+func (e *Examination) Installed(ctx context.Context) (bool, error) {
+	var exists bool
+	if err := e.pool.QueryRow(ctx, `SELECT to_regclass('oncehook.schema_versions') IS NOT NULL`).Scan(&exists); err != nil {
+		return false, fmt.Errorf("ask whether the schema exists: %w", brief(err))
+	}
+	if !exists {
+		return false, nil
+	}
+	_, check, err := askSchema(ctx, e.pool)
+	if _, unusable := errors.AsType[*SchemaError](err); unusable {
+		return true, nil // what it has cannot be told: it may be an identity
+	}
+	return check != nil, err
+}
+
 // BusinessSchema returns the names of the business schema's migrations that were
 // not applied. It needs the owner's login.
 func (e *Examination) BusinessSchema(ctx context.Context, schema string, files fs.FS) ([]string, error) {

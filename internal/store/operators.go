@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -50,14 +49,8 @@ type Operator struct {
 // or that its operator is disabled. It does not say which.
 var ErrUnauthenticated = errors.New("no such operator token")
 
-const (
-	tokenPrefix = "oh_"
-	// minTokenRest and maxTokenLength bound what is looked up at all.
-	minTokenRest   = 32
-	maxTokenLength = 200
-	// createdByConfiguration marks the token that the configuration names.
-	createdByConfiguration = "configuration"
-)
+// createdByConfiguration marks the token that the configuration names.
+const createdByConfiguration = "configuration"
 
 // NewOperatorToken makes a token of 32 random bytes: oh_ and their base64url form.
 func NewOperatorToken() (oncehook.Secret, error) {
@@ -65,14 +58,13 @@ func NewOperatorToken() (oncehook.Secret, error) {
 	if _, err := rand.Read(random); err != nil {
 		return nil, fmt.Errorf("make an operator token: %w", err)
 	}
-	return oncehook.Secret(tokenPrefix + base64.RawURLEncoding.EncodeToString(random)), nil
+	return oncehook.Secret(oncehook.OperatorTokenPrefix + base64.RawURLEncoding.EncodeToString(random)), nil
 }
 
 // hashToken returns the stored form of a token, and false when it cannot be one.
 // A plain hash is enough: a token is random and long, so nobody can guess it.
 func hashToken(token oncehook.Secret) ([]byte, bool) {
-	rest, ok := strings.CutPrefix(string(token), tokenPrefix)
-	if !ok || len(rest) < minTokenRest || len(token) > maxTokenLength {
+	if !oncehook.IsOperatorToken(token) {
 		return nil, false
 	}
 	sum := sha256.Sum256(token)
@@ -116,7 +108,7 @@ func (a *Admin) Authenticate(ctx context.Context, token oncehook.Secret) (Operat
 func (a *Admin) EnsureAdmin(ctx context.Context, name string, token oncehook.Secret) error {
 	hash, ok := hashToken(token)
 	if !ok {
-		return fmt.Errorf("the token must be %s and at least %d random characters", tokenPrefix, minTokenRest)
+		return fmt.Errorf("the token must be %s", oncehook.OperatorTokenForm)
 	}
 	id, err := uuid.NewV7()
 	if err != nil {
