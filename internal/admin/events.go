@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -56,7 +57,18 @@ func (s *server) LookupEvents(ctx context.Context, request api.LookupEventsReque
 	if err != nil {
 		return nil, err
 	}
-	return api.LookupEvents200JSONResponse{EventPageJSONResponse: viewPage(events)}, nil
+	found := viewPage(events)
+	view := api.LookupEvents200JSONResponse{Events: found.Events, NextCursor: found.NextCursor, Rejected: []api.RejectedDelivery{}}
+	if id, ok := store.ParseID(q); ok {
+		rejected, err := s.Store.Rejected(ctx, operatorOf(ctx).Scope, id)
+		switch {
+		case err == nil:
+			view.Rejected = append(view.Rejected, viewRejected(rejected))
+		case !errors.Is(err, store.ErrNotFound):
+			return nil, err
+		}
+	}
+	return view, nil
 }
 
 // GetEvent implements GET /api/v1/events/{receipt_id}.

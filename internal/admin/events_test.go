@@ -103,6 +103,8 @@ func TestAnyBytesInAParameterGetAnAnswerOfTheirOwn(t *testing.T) {
 		"/api/v1/events?limit=0", "/api/v1/events?limit=501", "/api/v1/events?limit=many", "/api/v1/events?state=done", "/api/v1/events?state=",
 		"/api/v1/events?cursor=x", "/api/v1/events?tenant=%00", "/api/v1/events?type=%ff", "/api/v1/events?source=a&source=b",
 		"/api/v1/lookup", "/api/v1/lookup?q=", "/api/v1/lookup?q=" + strings.Repeat("x", 1001),
+		"/api/v1/rejected?limit=0", "/api/v1/rejected?since=yesterday", "/api/v1/rejected?cursor=x", "/api/v1/rejected?code=%00", "/api/v1/rejected/nonsense",
+		"/api/v1/refusals?since=2001-02-03T04:05:06Z", "/api/v1/refusals?since=now", "/api/v1/refusals?source=%ff",
 		"/api/v1/events/nonsense", "/api/v1/events/nonsense/trace", "/api/v1/events/%00/trace",
 	} {
 		r.get(t, target).problem(t, http.StatusUnprocessableEntity, oncehook.CodeFieldInvalid)
@@ -110,6 +112,7 @@ func TestAnyBytesInAParameterGetAnAnswerOfTheirOwn(t *testing.T) {
 	for _, q := range []string{"\x00", "\xff\xfe", "' OR true --", "a\u202eb", strings.Repeat("é", 500)} {
 		require.Equal(t, http.StatusOK, r.get(t, "/api/v1/lookup?q="+url.QueryEscape(q)).status, "%q", q)
 	}
+	r.get(t, "/api/v1/rejected/"+uuid.NewString()).problem(t, http.StatusNotFound, oncehook.CodeNotFound)
 	r.get(t, "/api/v1/events/"+uuid.NewString()).problem(t, http.StatusNotFound, oncehook.CodeNotFound)
 	r.get(t, "/api/v1/events/"+uuid.NewString()+"/trace").problem(t, http.StatusNotFound, oncehook.CodeNotFound)
 }

@@ -65,7 +65,7 @@ func describe(err error) api.Problem {
 	case errors.Is(err, store.ErrUnauthenticated):
 		return problemOf(oncehook.CodeUnauthenticated, "send an operator's token: Authorization: Bearer oh_…")
 	case errors.Is(err, store.ErrNotFound):
-		return problemOf(oncehook.CodeNotFound, "there is no such event, or you may not see it")
+		return problemOf(oncehook.CodeNotFound, "there is no such thing, or you may not see it")
 	case errors.Is(err, store.ErrCursor):
 		return problemOf(oncehook.CodeFieldInvalid, "cursor: "+store.ErrCursor.Error())
 	case errors.As(err, &bad):

@@ -34,24 +34,25 @@ func TestLookupFindsAnEventByAnyOfItsNames(t *testing.T) {
 	}
 	sources := []store.LookupSource{{Name: "logistics"}, {Name: "people", Personal: true}}
 	for q, want := range map[string]store.Candidate{
-		"event-1":                  plain,
-		string(plain.Key):          plain,
-		plain.ReceiptID.String():   plain,
-		"id/with: odd~bytes":       odd,
-		string(odd.Key):            odd,
-		"ada@example.com":          personal,
-		string(personal.Key):       personal,
-		long:                       tooLong,
-		tooLong.Event.ID:           tooLong,
-		nul:                        withNul,
-		withNul.ReceiptID.String(): withNul,
+		"event-1":                    plain,
+		string(plain.Key):            plain,
+		plain.ReceiptID.String():     plain,
+		plain.CorrelationID.String(): plain,
+		"id/with: odd~bytes":         odd,
+		string(odd.Key):              odd,
+		"ada@example.com":            personal,
+		string(personal.Key):         personal,
+		long:                         tooLong,
+		tooLong.Event.ID:             tooLong,
+		nul:                          withNul,
+		withNul.ReceiptID.String():   withNul,
 	} {
 		page, err := admin.Lookup(t.Context(), everything, q, sources, store.Page{Size: 10})
 		require.NoError(t, err)
 		require.Len(t, page.Events, 1, "%q", q)
 		require.Equal(t, want.ReceiptID, page.Events[0].ReceiptID, "%q", q)
 	}
-	for _, q := range []string{"event-2", "event", "", "\x00", "\xff\xfe", strings.Repeat("x", 1000), "urn:uuid:" + plain.ReceiptID.String()} {
+	for _, q := range []string{"event-2", "event", "", "\x00", "\xff\xfe", strings.Repeat("x", 1000), "urn:uuid:" + plain.CorrelationID.String()} {
 		page, err := admin.Lookup(t.Context(), everything, q, sources, store.Page{Size: 10})
 		require.NoError(t, err)
 		require.Empty(t, page.Events, "%q", q)

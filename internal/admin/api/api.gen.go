@@ -160,6 +160,17 @@ type EventSummary struct {
 	Type   string `json:"type"`
 }
 
+// Found defines model for Found.
+type Found struct {
+	Events []EventSummary `json:"events"`
+
+	// NextCursor The cursor of the next page of events, empty on the last one.
+	NextCursor string `json:"next_cursor"`
+
+	// Rejected The rejected delivery that has the correlation id, if any.
+	Rejected []RejectedDelivery `json:"rejected"`
+}
+
 // Health defines model for Health.
 type Health struct {
 	Status HealthStatus `json:"status"`
@@ -269,6 +280,75 @@ type Receipt struct {
 	WorkflowId *string `json:"workflow_id"`
 }
 
+// RefusalCount defines model for RefusalCount.
+type RefusalCount struct {
+	// AddressBlock The sender's network: /24, or /48 of IPv6.
+	AddressBlock string `json:"address_block"`
+
+	// Cause What was wrong, such as wrong_secret or timestamp_too_old.
+	Cause   string    `json:"cause"`
+	Count   int64     `json:"count"`
+	FirstAt time.Time `json:"first_at"`
+	LastAt  time.Time `json:"last_at"`
+
+	// Outcome unauthenticated, rate_limited or unavailable.
+	Outcome string `json:"outcome"`
+
+	// Source Empty for a path of no source.
+	Source string `json:"source"`
+}
+
+// RefusalCounts defines model for RefusalCounts.
+type RefusalCounts struct {
+	Refusals []RefusalCount `json:"refusals"`
+	Since    time.Time      `json:"since"`
+
+	// Truncated There are more groups, whose last refusal is older.
+	Truncated bool `json:"truncated"`
+}
+
+// RejectedDelivery An authentic delivery that is no event the source knows. It reserved no key.
+type RejectedDelivery struct {
+	At time.Time `json:"at"`
+
+	// Code Why it was refused.
+	Code string `json:"code"`
+
+	// CorrelationId What its sender was answered; the same as the id.
+	CorrelationId openapi_types.UUID `json:"correlation_id"`
+
+	// CredentialVersion With which secret or key.
+	CredentialVersion string `json:"credential_version"`
+
+	// ExpiresAt When it is deleted.
+	ExpiresAt time.Time `json:"expires_at"`
+
+	// Field The field that is to blame.
+	Field *string            `json:"field"`
+	Id    openapi_types.UUID `json:"id"`
+
+	// Peer The sender's address.
+	Peer string `json:"peer"`
+
+	// Principal Who authenticated.
+	Principal string `json:"principal"`
+
+	// ResubmittedAs The receipt that it became.
+	ResubmittedAs *openapi_types.UUID `json:"resubmitted_as"`
+	ResubmittedAt *time.Time          `json:"resubmitted_at"`
+	Source        string              `json:"source"`
+
+	// Tenant Null when it was refused before its tenant was known.
+	Tenant *string `json:"tenant"`
+}
+
+// RejectedPage defines model for RejectedPage.
+type RejectedPage struct {
+	// NextCursor The cursor of the next page, empty on the last one.
+	NextCursor string             `json:"next_cursor"`
+	Rejected   []RejectedDelivery `json:"rejected"`
+}
+
 // State The stored state of a receipt.
 type State string
 
@@ -350,8 +430,35 @@ type ListEventsParams struct {
 
 // LookupEventsParams defines parameters for LookupEvents.
 type LookupEventsParams struct {
-	// Q A receipt id, an event key, or a provider's event id.
+	// Q A receipt id, a correlation id, an event key, or a provider's event id.
 	Q string `form:"q" json:"q"`
+
+	// Cursor The `next_cursor` of the page before.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit The size of a page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// ListRefusalsParams defines parameters for ListRefusals.
+type ListRefusalsParams struct {
+	// Source Only refusals by this source.
+	Source *string `form:"source,omitempty" json:"source,omitempty"`
+
+	// Since From this minute on, at most 31 days ago. Defaults to 24 hours ago.
+	Since *time.Time `form:"since,omitempty" json:"since,omitempty"`
+}
+
+// ListRejectedParams defines parameters for ListRejected.
+type ListRejectedParams struct {
+	// Source Only deliveries to this source.
+	Source *string `form:"source,omitempty" json:"source,omitempty"`
+
+	// Code Only deliveries refused with this code.
+	Code *string `form:"code,omitempty" json:"code,omitempty"`
+
+	// Since Only deliveries from this time on.
+	Since *time.Time `form:"since,omitempty" json:"since,omitempty"`
 
 	// Cursor The `next_cursor` of the page before.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
@@ -498,14 +605,38 @@ type ClientInterface interface {
 	// Corresponds with GET /api/v1/events/{receipt_id}/trace (the `GetTrace` operationId).
 	GetTrace(ctx context.Context, receiptId ReceiptID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// LookupEvents The events that a receipt id, an event key or a provider's event id names.
+	// LookupEvents The events that a receipt id, a correlation id, an event key or a provider's event id names.
 	//
 	// An event id is unique within its source and tenant only, so there may be several hits. No hit is an
 	// empty list. Ids that are stored as a hash, because they are personal or too long, are found too, for
-	// the sources that this process has in its configuration.
+	// the sources that this process has in its configuration. The correlation id of a delivery that was
+	// rejected, and is kept, finds it under `rejected`.
 	//
 	// Corresponds with GET /api/v1/lookup (the `LookupEvents` operationId).
 	LookupEvents(ctx context.Context, params *LookupEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListRefusals Counts of the refusals of which nothing else is kept, the latest first.
+	//
+	// Failed authentication, unknown paths, rates over their limit, and 503. They are counted by source, cause
+	// and network, written every few seconds. Whose they are is not known: only operators of every tenant see
+	// them, of the operator's own sources. `source` is empty for a path of no source; in a flood of causes and
+	// networks the rest is counted under `(more)`.
+	//
+	// Corresponds with GET /api/v1/refusals (the `ListRefusals` operationId).
+	ListRefusals(ctx context.Context, params *ListRefusalsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListRejected Rejected deliveries that are kept, the newest first.
+	//
+	// They were authentic, but no event that the source knows. Their content stays sealed. One that was refused
+	// before its tenant was known belongs to no tenant, and is shown to operators of every tenant only.
+	//
+	// Corresponds with GET /api/v1/rejected (the `ListRejected` operationId).
+	ListRejected(ctx context.Context, params *ListRejectedParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetRejected One rejected delivery.
+	//
+	// Corresponds with GET /api/v1/rejected/{id} (the `GetRejected` operationId).
+	GetRejected(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetLiveness Whether the process answers at all.
 	//
@@ -659,15 +790,69 @@ func (c *Client) GetTrace(ctx context.Context, receiptId ReceiptID, reqEditors .
 	return c.Client.Do(req)
 }
 
-// LookupEvents The events that a receipt id, an event key or a provider's event id names.
+// LookupEvents The events that a receipt id, a correlation id, an event key or a provider's event id names.
 //
 // An event id is unique within its source and tenant only, so there may be several hits. No hit is an
 // empty list. Ids that are stored as a hash, because they are personal or too long, are found too, for
-// the sources that this process has in its configuration.
+// the sources that this process has in its configuration. The correlation id of a delivery that was
+// rejected, and is kept, finds it under `rejected`.
 //
 // Corresponds with GET /api/v1/lookup (the `LookupEvents` operationId).
 func (c *Client) LookupEvents(ctx context.Context, params *LookupEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewLookupEventsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListRefusals Counts of the refusals of which nothing else is kept, the latest first.
+//
+// Failed authentication, unknown paths, rates over their limit, and 503. They are counted by source, cause
+// and network, written every few seconds. Whose they are is not known: only operators of every tenant see
+// them, of the operator's own sources. `source` is empty for a path of no source; in a flood of causes and
+// networks the rest is counted under `(more)`.
+//
+// Corresponds with GET /api/v1/refusals (the `ListRefusals` operationId).
+func (c *Client) ListRefusals(ctx context.Context, params *ListRefusalsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListRefusalsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListRejected Rejected deliveries that are kept, the newest first.
+//
+// They were authentic, but no event that the source knows. Their content stays sealed. One that was refused
+// before its tenant was known belongs to no tenant, and is shown to operators of every tenant only.
+//
+// Corresponds with GET /api/v1/rejected (the `ListRejected` operationId).
+func (c *Client) ListRejected(ctx context.Context, params *ListRejectedParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListRejectedRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetRejected One rejected delivery.
+//
+// Corresponds with GET /api/v1/rejected/{id} (the `GetRejected` operationId).
+func (c *Client) GetRejected(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetRejectedRequest(c.Server, id)
 	if err != nil {
 		return nil, err
 	}
@@ -1104,6 +1289,208 @@ func NewLookupEventsRequest(server string, params *LookupEventsParams) (*http.Re
 	return req, nil
 }
 
+// NewListRefusalsRequest constructs an http.Request for the ListRefusals method
+func NewListRefusalsRequest(server string, params *ListRefusalsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/refusals")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Source != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "source", *params.Source, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Since != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "since", *params.Since, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListRejectedRequest constructs an http.Request for the ListRejected method
+func NewListRejectedRequest(server string, params *ListRejectedParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/rejected")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Source != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "source", *params.Source, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Code != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "code", *params.Code, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Since != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "since", *params.Since, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetRejectedRequest constructs an http.Request for the GetRejected method
+func NewGetRejectedRequest(server string, id openapi_types.UUID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/rejected/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewGetLivenessRequest constructs an http.Request for the GetLiveness method
 func NewGetLivenessRequest(server string) (*http.Request, error) {
 	var err error
@@ -1268,16 +1655,46 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /api/v1/events/{receipt_id}/trace (the `GetTrace` operationId).
 	GetTraceWithResponse(ctx context.Context, receiptId ReceiptID, reqEditors ...RequestEditorFn) (*GetTraceResponse, error)
 
-	// LookupEventsWithResponse The events that a receipt id, an event key or a provider's event id names.
+	// LookupEventsWithResponse The events that a receipt id, a correlation id, an event key or a provider's event id names.
 	//
 	// An event id is unique within its source and tenant only, so there may be several hits. No hit is an
 	// empty list. Ids that are stored as a hash, because they are personal or too long, are found too, for
-	// the sources that this process has in its configuration.
+	// the sources that this process has in its configuration. The correlation id of a delivery that was
+	// rejected, and is kept, finds it under `rejected`.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /api/v1/lookup (the `LookupEvents` operationId).
 	LookupEventsWithResponse(ctx context.Context, params *LookupEventsParams, reqEditors ...RequestEditorFn) (*LookupEventsResponse, error)
+
+	// ListRefusalsWithResponse Counts of the refusals of which nothing else is kept, the latest first.
+	//
+	// Failed authentication, unknown paths, rates over their limit, and 503. They are counted by source, cause
+	// and network, written every few seconds. Whose they are is not known: only operators of every tenant see
+	// them, of the operator's own sources. `source` is empty for a path of no source; in a flood of causes and
+	// networks the rest is counted under `(more)`.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /api/v1/refusals (the `ListRefusals` operationId).
+	ListRefusalsWithResponse(ctx context.Context, params *ListRefusalsParams, reqEditors ...RequestEditorFn) (*ListRefusalsResponse, error)
+
+	// ListRejectedWithResponse Rejected deliveries that are kept, the newest first.
+	//
+	// They were authentic, but no event that the source knows. Their content stays sealed. One that was refused
+	// before its tenant was known belongs to no tenant, and is shown to operators of every tenant only.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /api/v1/rejected (the `ListRejected` operationId).
+	ListRejectedWithResponse(ctx context.Context, params *ListRejectedParams, reqEditors ...RequestEditorFn) (*ListRejectedResponse, error)
+
+	// GetRejectedWithResponse One rejected delivery.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /api/v1/rejected/{id} (the `GetRejected` operationId).
+	GetRejectedWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetRejectedResponse, error)
 
 	// GetLivenessWithResponse Whether the process answers at all.
 	//
@@ -1589,13 +2006,13 @@ type LookupEventsResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *EventPage
+	JSON200 *Found
 	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationproblemJSONDefault *Problem
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r LookupEventsResponse) GetJSON200() *EventPage {
+func (r LookupEventsResponse) GetJSON200() *Found {
 	return r.JSON200
 }
 
@@ -1627,6 +2044,150 @@ func (r LookupEventsResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r LookupEventsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListRefusalsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *RefusalCounts
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListRefusalsResponse) GetJSON200() *RefusalCounts {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListRefusalsResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListRefusalsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListRefusalsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListRefusalsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListRefusalsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListRejectedResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *RejectedPage
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListRejectedResponse) GetJSON200() *RejectedPage {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListRejectedResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListRejectedResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListRejectedResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListRejectedResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListRejectedResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetRejectedResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *RejectedDelivery
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetRejectedResponse) GetJSON200() *RejectedDelivery {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetRejectedResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetRejectedResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetRejectedResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetRejectedResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetRejectedResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -1836,11 +2397,12 @@ func (c *ClientWithResponses) GetTraceWithResponse(ctx context.Context, receiptI
 	return ParseGetTraceResponse(rsp)
 }
 
-// LookupEventsWithResponse The events that a receipt id, an event key or a provider's event id names.
+// LookupEventsWithResponse The events that a receipt id, a correlation id, an event key or a provider's event id names.
 //
 // An event id is unique within its source and tenant only, so there may be several hits. No hit is an
 // empty list. Ids that are stored as a hash, because they are personal or too long, are found too, for
-// the sources that this process has in its configuration.
+// the sources that this process has in its configuration. The correlation id of a delivery that was
+// rejected, and is kept, finds it under `rejected`.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -1851,6 +2413,53 @@ func (c *ClientWithResponses) LookupEventsWithResponse(ctx context.Context, para
 		return nil, err
 	}
 	return ParseLookupEventsResponse(rsp)
+}
+
+// ListRefusalsWithResponse Counts of the refusals of which nothing else is kept, the latest first.
+//
+// Failed authentication, unknown paths, rates over their limit, and 503. They are counted by source, cause
+// and network, written every few seconds. Whose they are is not known: only operators of every tenant see
+// them, of the operator's own sources. `source` is empty for a path of no source; in a flood of causes and
+// networks the rest is counted under `(more)`.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /api/v1/refusals (the `ListRefusals` operationId).
+func (c *ClientWithResponses) ListRefusalsWithResponse(ctx context.Context, params *ListRefusalsParams, reqEditors ...RequestEditorFn) (*ListRefusalsResponse, error) {
+	rsp, err := c.ListRefusals(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListRefusalsResponse(rsp)
+}
+
+// ListRejectedWithResponse Rejected deliveries that are kept, the newest first.
+//
+// They were authentic, but no event that the source knows. Their content stays sealed. One that was refused
+// before its tenant was known belongs to no tenant, and is shown to operators of every tenant only.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /api/v1/rejected (the `ListRejected` operationId).
+func (c *ClientWithResponses) ListRejectedWithResponse(ctx context.Context, params *ListRejectedParams, reqEditors ...RequestEditorFn) (*ListRejectedResponse, error) {
+	rsp, err := c.ListRejected(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListRejectedResponse(rsp)
+}
+
+// GetRejectedWithResponse One rejected delivery.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /api/v1/rejected/{id} (the `GetRejected` operationId).
+func (c *ClientWithResponses) GetRejectedWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetRejectedResponse, error) {
+	rsp, err := c.GetRejected(ctx, id, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetRejectedResponse(rsp)
 }
 
 // GetLivenessWithResponse Whether the process answers at all.
@@ -2095,7 +2704,106 @@ func ParseLookupEventsResponse(rsp *http.Response) (*LookupEventsResponse, error
 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest EventPage
+		var dest Found
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListRefusalsResponse parses an HTTP response from a ListRefusalsWithResponse call
+func ParseListRefusalsResponse(rsp *http.Response) (*ListRefusalsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListRefusalsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest RefusalCounts
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListRejectedResponse parses an HTTP response from a ListRejectedWithResponse call
+func ParseListRejectedResponse(rsp *http.Response) (*ListRejectedResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListRejectedResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest RejectedPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetRejectedResponse parses an HTTP response from a GetRejectedWithResponse call
+func ParseGetRejectedResponse(rsp *http.Response) (*GetRejectedResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetRejectedResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest RejectedDelivery
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -2192,9 +2900,18 @@ type ServerInterface interface {
 	// GetTrace One event's whole chain, from its first delivery to its last effect, as of one moment.
 	// (GET /api/v1/events/{receipt_id}/trace)
 	GetTrace(ctx echo.Context, receiptId ReceiptID) error
-	// LookupEvents The events that a receipt id, an event key or a provider's event id names.
+	// LookupEvents The events that a receipt id, a correlation id, an event key or a provider's event id names.
 	// (GET /api/v1/lookup)
 	LookupEvents(ctx echo.Context, params LookupEventsParams) error
+	// ListRefusals Counts of the refusals of which nothing else is kept, the latest first.
+	// (GET /api/v1/refusals)
+	ListRefusals(ctx echo.Context, params ListRefusalsParams) error
+	// ListRejected Rejected deliveries that are kept, the newest first.
+	// (GET /api/v1/rejected)
+	ListRejected(ctx echo.Context, params ListRejectedParams) error
+	// GetRejected One rejected delivery.
+	// (GET /api/v1/rejected/{id})
+	GetRejected(ctx echo.Context, id openapi_types.UUID) error
 	// GetLiveness Whether the process answers at all.
 	// (GET /livez)
 	GetLiveness(ctx echo.Context) error
@@ -2392,6 +3109,93 @@ func (w *ServerInterfaceWrapper) LookupEvents(ctx echo.Context) error {
 	return err
 }
 
+// ListRefusals converts echo context to params.
+func (w *ServerInterfaceWrapper) ListRefusals(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListRefusalsParams
+	// ------------- Optional query parameter "source" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "source", ctx.QueryParams(), &params.Source, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter source: %s", err))
+	}
+
+	// ------------- Optional query parameter "since" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "since", ctx.QueryParams(), &params.Since, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter since: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListRefusals(ctx, params)
+	return err
+}
+
+// ListRejected converts echo context to params.
+func (w *ServerInterfaceWrapper) ListRejected(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListRejectedParams
+	// ------------- Optional query parameter "source" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "source", ctx.QueryParams(), &params.Source, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter source: %s", err))
+	}
+
+	// ------------- Optional query parameter "code" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "code", ctx.QueryParams(), &params.Code, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter code: %s", err))
+	}
+
+	// ------------- Optional query parameter "since" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "since", ctx.QueryParams(), &params.Since, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter since: %s", err))
+	}
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", ctx.QueryParams(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter cursor: %s", err))
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListRejected(ctx, params)
+	return err
+}
+
+// GetRejected converts echo context to params.
+func (w *ServerInterfaceWrapper) GetRejected(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id openapi_types.UUID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetRejected(ctx, id)
+	return err
+}
+
 // GetLiveness converts echo context to params.
 func (w *ServerInterfaceWrapper) GetLiveness(ctx echo.Context) error {
 	var err error
@@ -2461,6 +3265,9 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.GET(options.BaseURL+"/api/v1/events/:receipt_id", wrapper.GetEvent, options.OperationMiddlewares["getEvent"]...)
 	router.GET(options.BaseURL+"/api/v1/events/:receipt_id/trace", wrapper.GetTrace, options.OperationMiddlewares["getTrace"]...)
 	router.GET(options.BaseURL+"/api/v1/lookup", wrapper.LookupEvents, options.OperationMiddlewares["lookupEvents"]...)
+	router.GET(options.BaseURL+"/api/v1/rejected", wrapper.ListRejected, options.OperationMiddlewares["listRejected"]...)
+	router.GET(options.BaseURL+"/api/v1/rejected/:id", wrapper.GetRejected, options.OperationMiddlewares["getRejected"]...)
+	router.GET(options.BaseURL+"/api/v1/refusals", wrapper.ListRefusals, options.OperationMiddlewares["listRefusals"]...)
 	router.POST(options.BaseURL+"/api/v1/codec/decode", wrapper.DecodePayloads, options.OperationMiddlewares["decodePayloads"]...)
 	router.POST(options.BaseURL+"/api/v1/codec/encode", wrapper.EncodePayloads, options.OperationMiddlewares["encodePayloads"]...)
 	router.POST(options.BaseURL+"/api/v1/codec/links", wrapper.MakeCodecLink, options.OperationMiddlewares["makeCodecLink"]...)
@@ -2720,7 +3527,7 @@ type LookupEventsResponseObject interface {
 	VisitLookupEventsResponse(w http.ResponseWriter) error
 }
 
-type LookupEvents200JSONResponse struct{ EventPageJSONResponse }
+type LookupEvents200JSONResponse Found
 
 func (response LookupEvents200JSONResponse) VisitLookupEventsResponse(w http.ResponseWriter) error {
 
@@ -2740,6 +3547,123 @@ type LookupEventsdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response LookupEventsdefaultApplicationProblemPlusJSONResponse) VisitLookupEventsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListRefusalsRequestObject struct {
+	Params ListRefusalsParams
+}
+
+type ListRefusalsResponseObject interface {
+	VisitListRefusalsResponse(w http.ResponseWriter) error
+}
+
+type ListRefusals200JSONResponse RefusalCounts
+
+func (response ListRefusals200JSONResponse) VisitListRefusalsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListRefusalsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListRefusalsdefaultApplicationProblemPlusJSONResponse) VisitListRefusalsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListRejectedRequestObject struct {
+	Params ListRejectedParams
+}
+
+type ListRejectedResponseObject interface {
+	VisitListRejectedResponse(w http.ResponseWriter) error
+}
+
+type ListRejected200JSONResponse RejectedPage
+
+func (response ListRejected200JSONResponse) VisitListRejectedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListRejecteddefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListRejecteddefaultApplicationProblemPlusJSONResponse) VisitListRejectedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetRejectedRequestObject struct {
+	Id openapi_types.UUID `json:"id"`
+}
+
+type GetRejectedResponseObject interface {
+	VisitGetRejectedResponse(w http.ResponseWriter) error
+}
+
+type GetRejected200JSONResponse RejectedDelivery
+
+func (response GetRejected200JSONResponse) VisitGetRejectedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetRejecteddefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetRejecteddefaultApplicationProblemPlusJSONResponse) VisitGetRejectedResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -2827,9 +3751,18 @@ type StrictServerInterface interface {
 	// GetTrace One event's whole chain, from its first delivery to its last effect, as of one moment.
 	// (GET /api/v1/events/{receipt_id}/trace)
 	GetTrace(ctx context.Context, request GetTraceRequestObject) (GetTraceResponseObject, error)
-	// LookupEvents The events that a receipt id, an event key or a provider's event id names.
+	// LookupEvents The events that a receipt id, a correlation id, an event key or a provider's event id names.
 	// (GET /api/v1/lookup)
 	LookupEvents(ctx context.Context, request LookupEventsRequestObject) (LookupEventsResponseObject, error)
+	// ListRefusals Counts of the refusals of which nothing else is kept, the latest first.
+	// (GET /api/v1/refusals)
+	ListRefusals(ctx context.Context, request ListRefusalsRequestObject) (ListRefusalsResponseObject, error)
+	// ListRejected Rejected deliveries that are kept, the newest first.
+	// (GET /api/v1/rejected)
+	ListRejected(ctx context.Context, request ListRejectedRequestObject) (ListRejectedResponseObject, error)
+	// GetRejected One rejected delivery.
+	// (GET /api/v1/rejected/{id})
+	GetRejected(ctx context.Context, request GetRejectedRequestObject) (GetRejectedResponseObject, error)
 	// GetLiveness Whether the process answers at all.
 	// (GET /livez)
 	GetLiveness(ctx context.Context, request GetLivenessRequestObject) (GetLivenessResponseObject, error)
@@ -3063,6 +3996,81 @@ func (sh *strictHandler) LookupEvents(ctx echo.Context, params LookupEventsParam
 		return err
 	} else if validResponse, ok := response.(LookupEventsResponseObject); ok {
 		return validResponse.VisitLookupEventsResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ListRefusals operation middleware
+func (sh *strictHandler) ListRefusals(ctx echo.Context, params ListRefusalsParams) error {
+	var request ListRefusalsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListRefusals(ctx.Request().Context(), request.(ListRefusalsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListRefusals")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListRefusalsResponseObject); ok {
+		return validResponse.VisitListRefusalsResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ListRejected operation middleware
+func (sh *strictHandler) ListRejected(ctx echo.Context, params ListRejectedParams) error {
+	var request ListRejectedRequestObject
+
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListRejected(ctx.Request().Context(), request.(ListRejectedRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListRejected")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListRejectedResponseObject); ok {
+		return validResponse.VisitListRejectedResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetRejected operation middleware
+func (sh *strictHandler) GetRejected(ctx echo.Context, id openapi_types.UUID) error {
+	var request GetRejectedRequestObject
+
+	request.Id = id
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetRejected(ctx.Request().Context(), request.(GetRejectedRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetRejected")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetRejectedResponseObject); ok {
+		return validResponse.VisitGetRejectedResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

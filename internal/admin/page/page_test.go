@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -99,6 +100,26 @@ func TestWhatASenderWroteCannotSteerTheTerminal(t *testing.T) {
 	}
 }
 
+func TestRefusalsAreTables(t *testing.T) {
+	r := trace(t, "succeeded.json").Receipt
+	field, tenant, at := "depot_id", "north\x1b[2J", r.FirstSeen
+	rejected := api.RejectedDelivery{
+		Id: r.ReceiptId, CorrelationId: r.ReceiptId, At: at, Source: "logistics", Principal: "sender", CredentialVersion: "2", Peer: "192.0.2.7",
+		Code: "malformed_json", ExpiresAt: at.Add(7 * 24 * time.Hour),
+	}
+	whole := rejected
+	whole.Code, whole.Field, whole.Tenant, whole.ResubmittedAt, whole.ResubmittedAs = "field_missing", &field, &tenant, &at, &r.ReceiptId
+	var out strings.Builder
+	require.NoError(t, page.RejectedList(&out, []api.RejectedDelivery{rejected, whole}))
+	require.NoError(t, page.Rejected(&out, rejected))
+	require.NoError(t, page.Rejected(&out, whole))
+	require.NoError(t, page.Refusals(&out, []api.RefusalCount{
+		{Source: "logistics", Outcome: "unauthenticated", Cause: "wrong_secret", AddressBlock: "192.0.2.0/24", Count: 12, FirstAt: at, LastAt: at.Add(time.Hour)},
+		{Outcome: "unauthenticated", Cause: "source_unknown", Count: 1, FirstAt: at, LastAt: at},
+	}))
+	requireGolden(t, "refusals.txt", out.String())
+}
+
 type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
@@ -108,4 +129,7 @@ func TestALostReaderIsAnError(t *testing.T) {
 	require.Error(t, page.Trace(broken{}, tr))
 	require.Error(t, page.Receipt(broken{}, tr.Receipt))
 	require.Error(t, page.Events(broken{}, nil))
+	require.Error(t, page.RejectedList(broken{}, nil))
+	require.Error(t, page.Rejected(broken{}, api.RejectedDelivery{}))
+	require.Error(t, page.Refusals(broken{}, nil))
 }
