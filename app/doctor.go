@@ -61,12 +61,13 @@ func checks(c Config) []doctor.Check {
 		doctor.Secrets(settings),
 		doctor.Keys(load, settings.Temporal.Codec, first(logins, config.RoleAdmin, config.RoleMigrate), c.Now()),
 	}
-	for _, l := range logins {
+	together := doctor.Together(logins)
+	for _, l := range together {
 		list = append(list, doctor.Database(l))
 	}
 	list = append(list, doctor.Connections(logins))
-	for _, l := range logins {
-		if l.Role == config.RoleMigrate {
+	for _, l := range together {
+		if l.Options.URL == string(settings.DatabaseURL(config.RoleMigrate)) {
 			list = append(list, doctor.Schema(l, identity, business))
 			continue
 		}
@@ -83,7 +84,7 @@ func checks(c Config) []doctor.Check {
 			options, err := temporalServer(settings.Temporal)
 			options.Logger = log.NewStructuredLogger(slog.New(slog.DiscardHandler))
 			return options, err
-		}, Attributes: checkNamespace, Sources: settings.Sources}.Check(),
+		}, Attributes: checkNamespace, Sources: settings.Sources, Processes: processes(first(logins, config.RoleMigrate))}.Check(),
 	)
 }
 
@@ -93,17 +94,42 @@ func loginsOf(c Config) []doctor.Login {
 	for _, l := range []struct {
 		role string
 		pool int
+		own  oncehook.Secret
 	}{
-		{config.RoleIngress, ingressConns},
-		{config.RoleWork, workConns(c.Settings.Work.LocalSlots)},
-		{config.RoleAdmin, adminConns},
-		{config.RoleMigrate, migrateConns},
+		{config.RoleIngress, ingressConns, c.Settings.Database.Ingress},
+		{config.RoleWork, workConns(c.Settings.Work.LocalSlots), c.Settings.Database.Work},
+		{config.RoleAdmin, adminConns, c.Settings.Database.Admin},
+		{config.RoleMigrate, migrateConns, c.Settings.Database.Migrate},
 	} {
-		logins = append(logins, doctor.Login{Role: l.role, Pool: l.pool, Options: store.Options{
+		setting := "database." + l.role
+		if len(l.own) == 0 {
+			setting = "database.url"
+		}
+		logins = append(logins, doctor.Login{Role: l.role, Pool: l.pool, Setting: setting, Options: store.Options{
 			URL: string(c.Settings.DatabaseURL(l.role)), Now: c.Now, Log: slog.New(slog.DiscardHandler), ApplicationName: "oncehook doctor",
 		}})
 	}
+	for n := range logins {
+		for m := range logins {
+			logins[n].Shared = logins[n].Shared || n != m && logins[n].Options.URL == logins[m].Options.URL
+		}
+	}
 	return logins
+}
+
+// processes asks the database for its processes, or is nil without a login.
+func processes(l doctor.Login) func(context.Context) ([]string, error) {
+	if l.Options.URL == "" {
+		return nil
+	}
+	return func(ctx context.Context) ([]string, error) {
+		e, err := store.Examine(ctx, l.Options)
+		if err != nil {
+			return nil, err
+		}
+		defer e.Close()
+		return e.Processes(ctx)
+	}
 }
 
 // first returns the first of the roles that has a DSN here.

@@ -44,8 +44,11 @@ func TestDoctorSaysWhatKeepsAnInstallationFromWorking(t *testing.T) {
 	t.Parallel()
 	i := newInstall(t)
 	before := i.examined(exitFailure)
-	require.True(t, before.has(doctor.Blocker, "schema", "lacks migration"))
-	require.True(t, before.has(doctor.Blocker, "partitions", "today's partitions"))
+	require.True(t, before.has(doctor.Blocker, "schema", "ingress, work, admin and migrate: the schema is missing"))
+	for _, area := range []string{"partitions", "backlog", "keys", "grants"} {
+		require.True(t, before.has(doctor.Skipped, area, "not examined: the schema is missing"), area)
+	}
+	require.NotContains(t, i.run("doctor").stdout, "SQLSTATE")
 
 	i.ok("migrate", "up")
 	found := i.examined(exitFailure)
@@ -56,7 +59,7 @@ func TestDoctorSaysWhatKeepsAnInstallationFromWorking(t *testing.T) {
 	require.False(t, found.has(doctor.Blocker, "schema", ""))
 	require.True(t, found.has(doctor.Blocker, "database", "fsync is off"), "the tests' own server")
 	require.True(t, found.has(doctor.Blocker, "temporal", "127.0.0.1:1 does not answer"))
-	require.True(t, found.has(doctor.Warning, "grants", "share one login"))
+	require.True(t, found.has(doctor.Warning, "grants", "ingress, work, admin and migrate share one superuser login"))
 	require.True(t, found.has(doctor.Warning, "config", "never reviewed"))
 
 	r := i.fails(exitFailure, "doctor")
@@ -86,6 +89,14 @@ func TestDoctorExaminesWhatItCanWhenOthersAreAway(t *testing.T) {
 	require.NoError(t, os.Chmod(filepath.Join(i.dir, "keyset"), 0o644))
 	found := i.examined(exitFailure)
 	require.True(t, found.has(doctor.Blocker, "database", "cannot be reached"))
+	about := 0
+	for _, f := range found.Findings {
+		if strings.Contains(f.Text, "cannot be reached") && f.Level != doctor.Skipped {
+			about++
+			require.Contains(t, f.Remedy, "database.url")
+		}
+	}
+	require.Equal(t, 1, about, "the consequences are not repeated")
 	require.True(t, found.has(doctor.Blocker, "keys", "keyset"))
 	require.True(t, found.has(doctor.Warning, "secrets", "read by everybody"))
 	require.True(t, found.has(doctor.OK, "config", ""))

@@ -23,15 +23,15 @@ const (
 // Partitions examines for how many days events can be stored.
 func Partitions(l Login) Check {
 	return Check{"partitions", func(ctx context.Context, r *Report) {
-		e, ok := l.connect(ctx, r)
+		e, ok := l.connectMigrated(ctx, r)
 		if !ok {
 			return
 		}
 		defer e.Close()
-		const remedy = "oncehook migrate up makes them now; oncehook work keeps them ahead"
+		const remedy = "run oncehook migrate up, which makes them now; oncehook work keeps them ahead"
 		switch days, err := e.PartitionDays(ctx); {
 		case err != nil:
-			r.Block("see the server's log", "%v", err)
+			r.Block("see the server's log", "the partitions cannot be counted: %v", err)
 		case days < 0:
 			r.Block(remedy, "today's partitions are missing: every delivery is answered 503")
 		case days < fewDays:
@@ -45,14 +45,14 @@ func Partitions(l Login) Check {
 // Backlog examines what is not done.
 func Backlog(l Login) Check {
 	return Check{"backlog", func(ctx context.Context, r *Report) {
-		e, ok := l.connect(ctx, r)
+		e, ok := l.connectMigrated(ctx, r)
 		if !ok {
 			return
 		}
 		defer e.Close()
 		b, err := e.Backlog(ctx)
 		if err != nil {
-			r.Block(grantRemedy, "%v", err)
+			r.Block(grantRemedy, "the backlog cannot be counted: %v", err)
 			return
 		}
 		if b.Oldest > startLate {
@@ -76,7 +76,7 @@ func Backlog(l Login) Check {
 func sweep(ctx context.Context, e *store.Examination, r *Report) {
 	switch age, ever, err := e.LastSweep(ctx); {
 	case err != nil:
-		r.Block(grantRemedy, "%v", err)
+		r.Block(grantRemedy, "the reconciler's last sweep cannot be read: %v", err)
 	case !ever:
 		r.OK("the reconciler has not swept yet")
 	case age > sweepLate:

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -33,9 +34,18 @@ func Unloaded(err error) Check {
 			return
 		}
 		for _, p := range load.Problems {
-			r.Block("change that line; oncehook config shows what is in effect", "%s", p)
+			r.Block(remedyOf(p), "%s", p)
 		}
 	}}
+}
+
+func remedyOf(p config.Problem) string {
+	switch p.Path {
+	case config.PathIdentity, config.PathKeyset:
+		return keysRemedy
+	default:
+		return "change that line; oncehook config shows what is in effect"
+	}
 }
 
 // Catalog is what the configuration is examined against.
@@ -47,7 +57,7 @@ type Catalog struct {
 // Config examines what the file says.
 func Config(c *config.Config, catalog Catalog, now time.Time) Check {
 	return Check{"config", func(_ context.Context, r *Report) {
-		r.OK("%s has %d sources", c.Name(), len(c.Sources))
+		r.OK("%s has %s", c.Name(), counted(len(c.Sources), "source"))
 		if len(c.Sources) == 0 {
 			r.Warn("add one under sources, or run oncehook dev for an example", "there is no source: nothing can be received")
 		}
@@ -55,18 +65,25 @@ func Config(c *config.Config, catalog Catalog, now time.Time) Check {
 		for _, s := range c.Sources {
 			provider, err := catalog.Provider(s.Provider, oncehook.Source{Name: s.Name, Principals: s.Principals, Fields: s.Fields})
 			if err != nil {
-				r.Block("change sources."+s.Name+" as it says", "source %s: serve will not start: %v", s.Name, err)
+				r.Block("change sources."+s.Name+" as it says", "serve will not start: provider %s: %v", s.Provider, err)
 				continue
 			}
 			if signer, ok := provider.(oncehook.URLSigner); ok && signer.SignsURL() && c.Ingress.PublicURL == "" {
 				r.Block("set ingress.public_url to the address that its senders use", "source %s: its senders sign the public URL, and none is configured", s.Name)
 			}
-			reviewed(s, r, now)
 			credentials(s, r, now)
-			routed(s, catalog.Routes, r)
+			routed(s, provider, catalog.Routes, r)
 		}
+		reviewed(c.Sources, r, now)
 		destinations(c, r)
 	}}
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.Itoa(n) + " " + what + "s"
 }
 
 func listeners(c *config.Config, r *Report) {
@@ -92,13 +109,25 @@ func loopback(address string) bool {
 	return host == "localhost" || err == nil && addr.IsLoopback()
 }
 
-func reviewed(s config.Source, r *Report, now time.Time) {
-	date, err := time.Parse(time.DateOnly, s.Reviewed)
-	switch {
-	case s.Reviewed == "" || err != nil:
-		r.Warn("look at who may send for whom, then set sources."+s.Name+".reviewed to the date", "source %s was never reviewed", s.Name)
-	case now.Sub(date) > reviewEvery:
-		r.Warn("look at who may send for whom, then set sources."+s.Name+".reviewed to the date", "source %s was last reviewed on %s", s.Name, s.Reviewed)
+// reviewed says which sources nobody has looked at, or not for long.
+func reviewed(sources []config.Source, r *Report, now time.Time) {
+	const remedy = "look at who may send for whom, then set sources.NAME.reviewed to the date"
+	var never []string
+	for _, s := range sources {
+		date, err := time.Parse(time.DateOnly, s.Reviewed)
+		switch {
+		case s.Reviewed == "" || err != nil:
+			never = append(never, s.Name)
+		case now.Sub(date) > reviewEvery:
+			r.Warn(remedy, "source %s was last reviewed on %s", s.Name, s.Reviewed)
+		}
+	}
+	switch len(never) {
+	case 0:
+	case 1:
+		r.Warn(remedy, "source %s was never reviewed", never[0])
+	default:
+		r.Warn(remedy, "sources %s were never reviewed", and(never))
 	}
 }
 
@@ -124,14 +153,13 @@ func credentials(s config.Source, r *Report, now time.Time) {
 	}
 }
 
-// routed says which types are accepted and start nothing.
-func routed(s config.Source, routes oncehook.Routes, r *Report) {
-	const remedy = "add the workflow to the catalog, or remove the type, which is answered 422 then"
+// routed says which types are accepted and start nothing. That is what "*" is for.
+func routed(s config.Source, provider oncehook.Provider, routes oncehook.Routes, r *Report) {
 	if slices.Contains(s.Types, config.AllTypes) {
 		if !slices.ContainsFunc(routes, func(route oncehook.Route) bool {
 			return route.Provider == s.Provider && (route.Source == "" || route.Source == s.Name)
 		}) {
-			r.Warn(remedy, "source %s: no workflow is for its events: all are recorded and end ignored", s.Name)
+			r.OK("source %s takes every type, and no workflow is for one: all are recorded and end ignored", s.Name)
 		}
 		return
 	}
@@ -141,9 +169,15 @@ func routed(s config.Source, routes oncehook.Routes, r *Report) {
 			idle = append(idle, t)
 		}
 	}
-	if len(idle) > 0 {
-		r.Warn(remedy, "source %s: no workflow is for %s: such events are recorded and end ignored", s.Name, strings.Join(idle, ", "))
+	if len(idle) == 0 {
+		return
 	}
+	then := "answered 422"
+	if p, ok := provider.(oncehook.Acknowledger); ok && p.Acknowledges(oncehook.CodeTypeUnrecognized) {
+		then = "acknowledged and kept as rejected"
+	}
+	r.Warn("add the workflow to the catalog, or remove the type: its events are "+then+" then",
+		"source %s: no workflow is for %s: such events are recorded and end ignored", s.Name, strings.Join(idle, ", "))
 }
 
 func destinations(c *config.Config, r *Report) {

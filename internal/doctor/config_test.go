@@ -13,6 +13,7 @@ import (
 	"github.com/oncehook/oncehook"
 	"github.com/oncehook/oncehook/internal/config"
 	"github.com/oncehook/oncehook/internal/doctor"
+	"github.com/oncehook/oncehook/internal/keyring"
 )
 
 var today = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
@@ -40,11 +41,20 @@ type urlSigner struct {
 
 func (u urlSigner) SignsURL() bool { return u.signs }
 
+type acknowledger struct{ oncehook.Provider }
+
+func (acknowledger) Acknowledges(code oncehook.Code) bool {
+	return code == oncehook.CodeTypeUnrecognized
+}
+
 func catalog() doctor.Catalog {
 	return doctor.Catalog{
 		Provider: func(kind string, _ oncehook.Source) (oncehook.Provider, error) {
 			if kind == "carrier-pigeon" {
 				return nil, errors.New("unknown provider")
+			}
+			if kind == "acknowledging" {
+				return acknowledger{}, nil
 			}
 			return urlSigner{signs: kind == "url-signing"}, nil
 		},
@@ -56,7 +66,7 @@ func TestAConfigurationInOrderIsOK(t *testing.T) {
 	t.Parallel()
 	found := examine(t, doctor.Config(sound(), catalog(), today))
 	require.Len(t, found, 1)
-	finds(t, found, doctor.OK, "oncehook.yaml", "1 sources")
+	finds(t, found, doctor.OK, "oncehook.yaml", "1 source")
 }
 
 func TestTheConfigurationsFaultsAreFound(t *testing.T) {
@@ -66,17 +76,24 @@ func TestTheConfigurationsFaultsAreFound(t *testing.T) {
 		level doctor.Level
 		words []string
 	}{
-		"no source":           {func(c *config.Config, _ *config.Source) { c.Sources = nil }, doctor.Warning, []string{"no source"}},
-		"unknown provider":    {func(_ *config.Config, s *config.Source) { s.Provider = "carrier-pigeon" }, doctor.Blocker, []string{"serve will not start", "sources.logistics"}},
-		"never reviewed":      {func(_ *config.Config, s *config.Source) { s.Reviewed = "" }, doctor.Warning, []string{"never reviewed", "sources.logistics.reviewed"}},
-		"reviewed long ago":   {func(_ *config.Config, s *config.Source) { s.Reviewed = "2025-11-01" }, doctor.Warning, []string{"last reviewed on 2025-11-01"}},
-		"expired":             {func(_ *config.Config, s *config.Source) { expire(s, -time.Hour) }, doctor.Warning, []string{"credential 1 of sender expired on 2026-11-30"}},
-		"none is live":        {func(_ *config.Config, s *config.Source) { expire(s, -time.Hour) }, doctor.Blocker, []string{"no credential is live", "401"}},
-		"expires soon":        {func(_ *config.Config, s *config.Source) { expire(s, 13*24*time.Hour) }, doctor.Warning, []string{"expires on 2026-12-13"}},
-		"type without a flow": {func(_ *config.Config, s *config.Source) { s.Types = append(s.Types, "shipment.noted") }, doctor.Warning, []string{"no workflow is for shipment.noted", "end ignored"}},
-		"every type, no flow": {func(_ *config.Config, s *config.Source) { s.Types, s.Provider = []string{"*"}, "other" }, doctor.Warning, []string{"no workflow is for its events"}},
-		"URL is signed":       {func(c *config.Config, s *config.Source) { s.Provider, c.Ingress.PublicURL = "url-signing", "" }, doctor.Blocker, []string{"ingress.public_url"}},
-		"admin is open":       {func(c *config.Config, _ *config.Source) { c.Admin.Addr = ":8081" }, doctor.Warning, []string{"admin.addr"}},
+		"no source":                     {func(c *config.Config, _ *config.Source) { c.Sources = nil }, doctor.Warning, []string{"no source"}},
+		"unknown provider":              {func(_ *config.Config, s *config.Source) { s.Provider = "carrier-pigeon" }, doctor.Blocker, []string{"serve will not start", "sources.logistics"}},
+		"never reviewed":                {func(_ *config.Config, s *config.Source) { s.Reviewed = "" }, doctor.Warning, []string{"source logistics was never reviewed", "sources.NAME.reviewed"}},
+		"reviewed long ago":             {func(_ *config.Config, s *config.Source) { s.Reviewed = "2025-11-01" }, doctor.Warning, []string{"last reviewed on 2025-11-01"}},
+		"expired":                       {func(_ *config.Config, s *config.Source) { expire(s, -time.Hour) }, doctor.Warning, []string{"credential 1 of sender expired on 2026-11-30"}},
+		"none is live":                  {func(_ *config.Config, s *config.Source) { expire(s, -time.Hour) }, doctor.Blocker, []string{"no credential is live", "401"}},
+		"expires soon":                  {func(_ *config.Config, s *config.Source) { expire(s, 13*24*time.Hour) }, doctor.Warning, []string{"expires on 2026-12-13"}},
+		"type without a flow":           {func(_ *config.Config, s *config.Source) { s.Types = append(s.Types, "shipment.noted") }, doctor.Warning, []string{"no workflow is for shipment.noted", "end ignored", "answered 422"}},
+		"every type, no flow":           {func(_ *config.Config, s *config.Source) { s.Types, s.Provider = []string{"*"}, "other" }, doctor.OK, []string{"no workflow is for one"}},
+		"type of a sender that retries": {func(_ *config.Config, s *config.Source) { s.Types, s.Provider = []string{"noted"}, "acknowledging" }, doctor.Warning, []string{"no workflow is for noted", "acknowledged and kept as rejected"}},
+		"several never reviewed": {func(c *config.Config, s *config.Source) {
+			s.Reviewed = ""
+			other := *s
+			other.Name = "acme"
+			c.Sources = append(c.Sources, other)
+		}, doctor.Warning, []string{"sources logistics and acme were never reviewed"}},
+		"URL is signed": {func(c *config.Config, s *config.Source) { s.Provider, c.Ingress.PublicURL = "url-signing", "" }, doctor.Blocker, []string{"ingress.public_url"}},
+		"admin is open": {func(c *config.Config, _ *config.Source) { c.Admin.Addr = ":8081" }, doctor.Warning, []string{"admin.addr"}},
 		"everybody is trusted": {func(c *config.Config, _ *config.Source) {
 			c.Ingress.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}
 		}, doctor.Warning, []string{"trusted_proxies"}},
@@ -101,11 +118,12 @@ func expire(s *config.Source, in time.Duration) {
 func TestAConfigurationThatCannotBeLoadedIsOneBlockerPerProblem(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "oncehook.yaml")
-	require.NoError(t, os.WriteFile(file, []byte("version: 7\nnonsense: 1\nadmin: {token: s3cr3t-canary-in-the-file}\n"), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte("version: 7\nnonsense: 1\nkeys: {keyset: {file: nowhere}}\nadmin: {token: s3cr3t-canary-in-the-file}\n"), 0o600))
 	_, err := config.Load(file, func(string) (string, bool) { return "", false })
 	found := examine(t, doctor.Unloaded(err))
 	finds(t, found, doctor.Blocker, "oncehook.yaml:1", "version")
 	finds(t, found, doctor.Blocker, "oncehook.yaml:2", "nonsense")
+	finds(t, found, doctor.Blocker, "oncehook.yaml:3", "keys.keyset", "oncehook keys new", "restore")
 	without(t, found, "s3cr3t-canary")
 	finds(t, examine(t, doctor.Unloaded(errors.New("no file"))), doctor.Blocker, "no file", "--config")
 }
@@ -134,8 +152,12 @@ sources:
 	}
 	found := look()
 	finds(t, found, doctor.OK, "2 files of secrets are closed")
-	finds(t, found, doctor.Blocker, "keys.identity", "is missing")
-	finds(t, found, doctor.Blocker, "keys.keyset")
+	missing, err := config.Load(filepath.Join(dir, "oncehook.yaml"), func(string) (string, bool) { return "", false })
+	require.NoError(t, err)
+	keys := examine(t, doctor.Keys(func() (*keyring.Keyring, error) { return nil, missing.RequireKeys() }, true, doctor.Login{}, today))
+	require.Len(t, keys, 2, "a line for each")
+	finds(t, keys, doctor.Blocker, "keys.identity is missing", "oncehook keys new")
+	finds(t, keys, doctor.Blocker, "keys.keyset is missing", "oncehook keys new")
 	finds(t, found, doctor.Warning, "admin.token is not set")
 
 	write("one", "one-canary-0123456789", 0o644)

@@ -1,8 +1,12 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/oncehook/oncehook/internal/store"
@@ -11,25 +15,85 @@ import (
 // oldestServer is the first major version with all that the schema uses.
 const oldestServer = 15
 
-// Login is one role's way to the database.
+// Login is one role's way to the database, or that of several that connect alike.
 type Login struct {
-	// Role is ingress, work, admin or migrate.
+	// Role is ingress, work, admin or migrate; of several, their list.
 	Role    string
 	Options store.Options
+	// Setting is where the DSN is configured. Defaults to the role's own.
+	Setting string
 	// Pool is how many connections one process of the role opens at most.
 	Pool int
+	// Shared says that other roles connect alike: SharedLogins tells of it.
+	Shared bool
 }
+
+func (l Login) setting() string { return cmp.Or(l.Setting, "database."+l.Role) }
+
+// Together merges the roles that connect alike, so that nothing is told twice.
+func Together(logins []Login) []Login {
+	var merged []Login
+	for n, l := range logins {
+		if l.Options.URL == "" {
+			merged = append(merged, l)
+			continue
+		}
+		roles := []string{}
+		for _, other := range logins {
+			if other.Options.URL == l.Options.URL {
+				roles, l.Pool = append(roles, other.Role), max(l.Pool, other.Pool)
+			}
+		}
+		if first := slices.IndexFunc(logins, func(other Login) bool { return other.Options.URL == l.Options.URL }); first == n {
+			l.Role = and(roles)
+			merged = append(merged, l)
+		}
+	}
+	return merged
+}
+
+// and lists words as a sentence does.
+func and(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+}
+
+// unreachable is said where Database says the cause.
+const unreachable = "not examined: the database cannot be reached"
 
 // connect opens a connection for a check that needs one. That the database cannot be
 // reached is Database's to complain of.
 func (l Login) connect(ctx context.Context, r *Report) (*store.Examination, bool) {
 	if l.Options.URL == "" {
-		r.OK("not examined: no login that may ask is configured here")
+		r.Skip("not examined: no login that may ask is configured here")
 		return nil, false
 	}
 	e, err := store.Examine(ctx, l.Options)
 	if err != nil {
-		r.Warn("make the database reachable first", "%s: not examined: the database cannot be reached", l.Role)
+		r.Skip(unreachable)
+		return nil, false
+	}
+	return e, true
+}
+
+// connectMigrated is connect for a check that needs what migrations make. That they
+// are missing is Schema's to complain of.
+func (l Login) connectMigrated(ctx context.Context, r *Report) (*store.Examination, bool) {
+	e, ok := l.connect(ctx, r)
+	if !ok {
+		return nil, false
+	}
+	why := ""
+	if exists, err := e.SchemaExists(ctx); err == nil && !exists {
+		why = "missing"
+	} else if unusable, ok := errors.AsType[*store.SchemaError](e.Schema(ctx, nil)); ok && unusable.Fault == store.SchemaPending && !lacksGrant(unusable) {
+		why = "not up to date"
+	}
+	if why != "" {
+		e.Close()
+		r.Skip("not examined: the schema is %s", why)
 		return nil, false
 	}
 	return e, true
@@ -39,12 +103,12 @@ func (l Login) connect(ctx context.Context, r *Report) (*store.Examination, bool
 func Database(l Login) Check {
 	return Check{"database", func(ctx context.Context, r *Report) {
 		if l.Options.URL == "" {
-			r.OK("%s: not examined: it has no DSN here", l.Role)
+			r.Skip("%s: not examined: it has no DSN here", l.Role)
 			return
 		}
 		e, err := store.Examine(ctx, l.Options)
 		if err != nil {
-			r.Block("see that PostgreSQL runs, that database."+l.Role+" names it, and that the login may connect", "%s: the database cannot be reached: %v", l.Role, err)
+			r.Block("see that PostgreSQL runs, that "+l.setting()+" names it, and that the login may connect", "%s: the database cannot be reached: %v", l.Role, err)
 			return
 		}
 		defer e.Close()
@@ -154,7 +218,7 @@ func connectionsAs(ctx context.Context, l Login, total int, r *Report) bool {
 
 // SharedLogins says which roles connect alike, and so are not kept apart.
 func SharedLogins(logins []Login) Check {
-	return Check{"grants", func(_ context.Context, r *Report) {
+	return Check{"grants", func(ctx context.Context, r *Report) {
 		byURL := map[string][]string{}
 		for _, l := range logins {
 			if l.Options.URL != "" {
@@ -163,8 +227,22 @@ func SharedLogins(logins []Login) Check {
 		}
 		for _, l := range logins {
 			if roles := byURL[l.Options.URL]; len(roles) > 1 && roles[0] == l.Role {
-				r.Warn("oncehook migrate roles makes one for each", "%s share one login: whoever takes over one of them is all of them", join(roles))
+				kind := ""
+				if isSuperuser(ctx, l) {
+					kind = "superuser "
+				}
+				r.Warn("oncehook migrate roles makes a login for each", "%s share one %slogin: whoever takes over one of them is all of them", and(roles), kind)
 			}
 		}
 	}}
+}
+
+func isSuperuser(ctx context.Context, l Login) bool {
+	e, err := store.Examine(ctx, l.Options)
+	if err != nil {
+		return false
+	}
+	defer e.Close()
+	facts, err := e.Server(ctx)
+	return err == nil && facts.Superuser
 }

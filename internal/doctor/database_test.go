@@ -51,7 +51,7 @@ func TestADatabaseIsToldWithItsLogin(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	finds(t, examine(t, doctor.Database(as(store.DatabaseWork, url))), doctor.OK, "work: PostgreSQL 1", "as test_work")
-	finds(t, examine(t, doctor.Database(login("admin", ""))), doctor.OK, "admin: not examined", "no DSN")
+	finds(t, examine(t, doctor.Database(login("admin", ""))), doctor.Skipped, "admin: not examined", "no DSN")
 
 	found := examine(t, doctor.Database(login("work", "postgres://someone:hunter2@127.0.0.1:1/none")))
 	finds(t, found, doctor.Blocker, "work: the database cannot be reached", "connection refused", "database.work")
@@ -157,7 +157,7 @@ func TestSchemasThatCannotBeUsedBlock(t *testing.T) {
 	require.NoError(t, err)
 	foreign := other.Identity()
 	finds(t, examine(t, doctor.Schema(as(store.DatabaseWork, url), &foreign, nil)), doctor.Blocker, "identity key")
-	finds(t, examine(t, doctor.Schema(login("work", pgtest.Empty(t)), &keys, nil)), doctor.Blocker, "lacks migration", "migrate up")
+	finds(t, examine(t, doctor.Schema(login("work", pgtest.Empty(t)), &keys, nil)), doctor.Blocker, "work: the schema is missing", "run oncehook migrate up")
 
 	for spoil, words := range map[string][]string{
 		`UPDATE oncehook.schema_versions SET checksum = 'x' WHERE version = 2`: {"0002_accept.sql", "differs"},
@@ -168,7 +168,7 @@ func TestSchemasThatCannotBeUsedBlock(t *testing.T) {
 		execute(t, url, spoil)
 		finds(t, examine(t, doctor.Schema(as(store.DatabaseWork, url), &keys, nil)), doctor.Blocker, words...)
 	}
-	finds(t, examine(t, doctor.Schema(login("work", "postgres://someone@127.0.0.1:1/none"), &keys, nil)), doctor.Warning, "not examined")
+	finds(t, examine(t, doctor.Schema(login("work", "postgres://someone@127.0.0.1:1/none"), &keys, nil)), doctor.Skipped, "not examined")
 }
 
 func TestLoginsThatMayTooLittleOrTooMuchAreFound(t *testing.T) {
@@ -190,7 +190,7 @@ func TestLoginsThatMayTooLittleOrTooMuchAreFound(t *testing.T) {
 
 	shared := examine(t, doctor.SharedLogins([]doctor.Login{login("ingress", url), login("work", url), as(store.DatabaseAdmin, url), login("migrate", "")}))
 	require.Len(t, shared, 1)
-	finds(t, shared, doctor.Warning, "ingress, work share one login")
+	finds(t, shared, doctor.Warning, "ingress and work share one superuser login")
 }
 
 func TestPartitionsThatAreMissingOrFewAreFound(t *testing.T) {

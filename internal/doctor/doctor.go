@@ -24,6 +24,8 @@ const (
 	// Warning: it works, and somebody should look.
 	Warning Level = "warning"
 	OK      Level = "ok"
+	// Skipped: it was not looked at, and the text says why.
+	Skipped Level = "skipped"
 )
 
 // Finding is one line of the report.
@@ -55,6 +57,9 @@ type Report struct {
 // OK adds what is in order.
 func (r *Report) OK(format string, args ...any) { r.add(OK, "", format, args) }
 
+// Skip adds what was not examined, and why.
+func (r *Report) Skip(format string, args ...any) { r.add(Skipped, "", format, args) }
+
 // Warn adds what somebody should look at, and the remedy.
 func (r *Report) Warn(remedy, format string, args ...any) { r.add(Warning, remedy, format, args) }
 
@@ -78,7 +83,13 @@ func (r *Report) clean(text string) string {
 			text = string(bytes.ReplaceAll([]byte(text), secret, []byte("…")))
 		}
 	}
-	return strings.Join(strings.Fields(text), " ")
+	var lines []string
+	for line := range strings.Lines(text) {
+		if words := strings.Fields(line); len(words) > 0 {
+			lines = append(lines, strings.Join(words, " "))
+		}
+	}
+	return strings.Join(lines, "; ")
 }
 
 // leastHidden keeps a short value, such as a password "a", from blotting out words.
@@ -94,7 +105,7 @@ func (r *Report) close() []Finding {
 
 // Examine runs the checks at once, each for limit at most, and returns their
 // findings in the order of the checks. A check that fails, hangs or panics stops no
-// other. Of secrets nothing is repeated.
+// other. Of secrets nothing is repeated, and nothing that two checks find alike.
 func Examine(ctx context.Context, checks []Check, limit time.Duration, secrets []oncehook.Secret) []Finding {
 	reports := make([]*Report, len(checks))
 	var running sync.WaitGroup
@@ -104,8 +115,14 @@ func Examine(ctx context.Context, checks []Check, limit time.Duration, secrets [
 	}
 	running.Wait()
 	var all []Finding
+	seen := map[Finding]bool{}
 	for _, r := range reports {
-		all = append(all, r.close()...)
+		for _, f := range r.close() {
+			if !seen[f] {
+				seen[f] = true
+				all = append(all, f)
+			}
+		}
 	}
 	return all
 }

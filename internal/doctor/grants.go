@@ -20,7 +20,7 @@ func Grants(l Login, role store.DatabaseRole, business []BusinessSchema) Check {
 		if l.Options.URL == "" {
 			return
 		}
-		e, ok := l.connect(ctx, r)
+		e, ok := l.connectMigrated(ctx, r)
 		if !ok {
 			return
 		}
@@ -37,9 +37,10 @@ func Grants(l Login, role store.DatabaseRole, business []BusinessSchema) Check {
 		grants, err := e.Grants(ctx, role, names)
 		switch {
 		case err != nil:
-			r.Block("see the server's log", "%s: %v", l.Role, err)
+			r.Block("see the server's log", "%s: the grants cannot be read: %v", l.Role, err)
 		case len(grants.Missing) > 0:
 			r.Block(grantRemedy, "%s: %s lacks %s", l.Role, facts.Login, join(grants.Missing))
+		case l.Shared:
 		case facts.Superuser:
 			r.Warn(grantRemedy, "%s: %s is a superuser: it may change evidence, read every table, and switch off every guard", l.Role, facts.Login)
 		case grants.Owner:

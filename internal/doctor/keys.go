@@ -43,7 +43,7 @@ func Keys(load func() (*keyring.Keyring, error), codec bool, l Login, now time.T
 		case !keys.SealsPayloads():
 			r.Warn("oncehook keys add payload, then promote it", "the keyset has no payload key in use: what workflows and activities pass is in Temporal's histories in clear")
 		}
-		e, ok := l.connect(ctx, r)
+		e, ok := l.connectMigrated(ctx, r)
 		if !ok {
 			return
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/oncehook/oncehook/internal/store"
 )
 
-const migrateUp = "oncehook migrate up"
+const migrateUp = "run oncehook migrate up"
 
 // BusinessSchema is a schema of effects' own tables.
 type BusinessSchema struct {
@@ -31,6 +31,10 @@ func Schema(l Login, identity *oncehook.Identity, business []BusinessSchema) Che
 			return
 		}
 		defer e.Close()
+		if exists, err := e.SchemaExists(ctx); err == nil && !exists {
+			r.Block(migrateUp, "%s: the schema is missing", l.Role)
+			return
+		}
 		schemaAs(ctx, l, e, identity, r)
 		for _, b := range business {
 			businessSchema(ctx, e, b, r)
@@ -52,12 +56,14 @@ func schemaAs(ctx context.Context, l Login, e *store.Examination, identity *once
 		r.Block("run the binary whose migrations were applied; they are never edited", "%s: %s", l.Role, unusable.Reason)
 	case unusable.Fault == store.SchemaTooNew:
 		r.Block("run a newer oncehook", "%s: %s", l.Role, unusable.Reason)
-	case strings.Contains(unusable.Reason, "grant"):
+	case lacksGrant(unusable):
 		r.Block(grantRemedy, "%s: %s", l.Role, unusable.Reason)
 	default:
-		r.Block(migrateUp, "%s: %s", l.Role, unusable.Reason)
+		r.Block(migrateUp, "%s: %s", l.Role, strings.TrimSuffix(unusable.Reason, ": run migrate up"))
 	}
 }
+
+func lacksGrant(e *store.SchemaError) bool { return strings.Contains(e.Reason, "grant") }
 
 func businessSchema(ctx context.Context, e *store.Examination, b BusinessSchema, r *Report) {
 	missing, err := e.BusinessSchema(ctx, b.Name, b.Migrations)

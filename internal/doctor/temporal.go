@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -26,6 +27,8 @@ type Temporal struct {
 	// to add them.
 	Attributes func(ctx context.Context, c client.Client, namespace string) error
 	Sources    []config.Source
+	// Processes returns the ids of this database's processes; nil where nobody may ask.
+	Processes func(ctx context.Context) ([]string, error)
 	// Late is how old a waiting task is when the workers cannot keep up. Defaults to
 	// a minute.
 	Late time.Duration
@@ -56,7 +59,7 @@ func (t Temporal) Check() Check {
 		}
 		c, err := client.DialContext(ctx, options)
 		if err != nil {
-			r.Block("see that it runs, and that temporal.address or the profile names it; deliveries are accepted meanwhile", "%s does not answer: %v", options.HostPort, err)
+			r.Block("see that it runs, and that temporal.address or the profile names it; deliveries are accepted meanwhile", "%s does not answer: is it still starting? %v", options.HostPort, err)
 			return
 		}
 		defer c.Close()
@@ -116,7 +119,8 @@ func hours(d time.Duration) string {
 const pollerSeen = 2 * time.Minute
 
 func (t Temporal) queue(ctx context.Context, c client.Client, namespace string, r *Report) {
-	late := cmp.Or(t.Late, time.Minute)
+	late, workers := cmp.Or(t.Late, time.Minute), map[string]bool{}
+	defer func() { t.strangers(ctx, workers, r) }()
 	for _, kind := range []struct {
 		word string
 		kind enumspb.TaskQueueType
@@ -133,6 +137,7 @@ func (t Temporal) queue(ctx context.Context, c client.Client, namespace string, 
 		for _, p := range answer.GetPollers() {
 			if time.Since(p.GetLastAccessTime().AsTime()) < pollerSeen {
 				pollers++
+				workers[p.GetIdentity()] = true
 			}
 		}
 		stats := answer.GetStats()
@@ -147,3 +152,26 @@ func (t Temporal) queue(ctx context.Context, c client.Client, namespace string, 
 		}
 	}
 }
+
+// strangers warns of workers that no process of this database is: they take this
+// installation's tasks and cannot do them.
+func (t Temporal) strangers(ctx context.Context, workers map[string]bool, r *Report) {
+	if t.Processes == nil || len(workers) == 0 {
+		return
+	}
+	known, err := t.Processes(ctx)
+	if err != nil {
+		r.Skip("whose workers they are is not examined: %v", err)
+		return
+	}
+	for _, process := range known {
+		delete(workers, workerIdentity+process)
+	}
+	if len(workers) > 0 {
+		r.Warn("give each installation a namespace of its own in Temporal, or stop that worker",
+			"a worker on the task queue %s is no process of this database, and takes tasks that it cannot do: %s", oncehook.TaskQueue, join(slices.Sorted(maps.Keys(workers))))
+	}
+}
+
+// workerIdentity is how a process names itself to Temporal, before its id.
+const workerIdentity = "oncehook "

@@ -109,7 +109,7 @@ func TestAQueueWithoutWorkersAndOneThatTheyCannotKeepUpWithAreFound(t *testing.T
 	finds(t, found, doctor.Warning, "no worker polls the task queue oncehook for workflow tasks", "start oncehook work")
 	finds(t, found, doctor.Warning, "no worker polls", "activity tasks")
 
-	c, err := client.Dial(client.Options{HostPort: address, Logger: quiet()})
+	c, err := client.Dial(client.Options{HostPort: address, Logger: quiet(), Identity: "oncehook 0193-ours"})
 	require.NoError(t, err)
 	defer c.Close()
 	w := worker.New(c, oncehook.TaskQueue, worker.Options{})
@@ -120,6 +120,12 @@ func TestAQueueWithoutWorkersAndOneThatTheyCannotKeepUpWithAreFound(t *testing.T
 		return doctor.Count(examine(t, check.Check()), doctor.Warning) == 0
 	}, time.Minute, 200*time.Millisecond, "the worker polls")
 	finds(t, examine(t, check.Check()), doctor.OK, "workers for workflow tasks (1)")
+
+	check.Processes = func(context.Context) ([]string, error) { return []string{"0193-ours"}, nil }
+	without(t, examine(t, check.Check()), "no process of this database")
+	check.Processes = func(context.Context) ([]string, error) { return []string{"0193-another"}, nil }
+	finds(t, examine(t, check.Check()), doctor.Warning, "no process of this database", "oncehook 0193-ours")
+	check.Processes = nil
 
 	w.Stop()
 	check.Late = time.Millisecond

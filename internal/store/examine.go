@@ -170,15 +170,34 @@ func (e *Examination) Schema(ctx context.Context, identity *oncehook.Identity) e
 	return compareIdentity(check, *identity)
 }
 
+// SchemaExists reports whether anything was migrated. It needs no grant.
+func (e *Examination) SchemaExists(ctx context.Context) (bool, error) {
+	var exists bool
+	if err := e.pool.QueryRow(ctx, `
+		SELECT EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+			WHERE n.nspname = $1 AND c.relname = 'schema_versions')`, ownSchema).Scan(&exists); err != nil {
+		return false, fmt.Errorf("ask whether the schema exists: %w", brief(err))
+	}
+	return exists, nil
+}
+
+// Processes returns the ids of the processes that told of themselves within a day,
+// running or not. It needs the owner's login.
+func (e *Examination) Processes(ctx context.Context) ([]string, error) {
+	rows, _ := e.pool.Query(ctx, `SELECT DISTINCT process::text FROM oncehook.key_reports`)
+	processes, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, fmt.Errorf("read which processes there are: %w", brief(err))
+	}
+	return processes, nil
+}
+
 // Installed reports whether the database belongs to an installation: one whose
 // identity key cannot be made again.
 func (e *Examination) Installed(ctx context.Context) (bool, error) {
-	var exists bool
-	if err := e.pool.QueryRow(ctx, `SELECT to_regclass('oncehook.schema_versions') IS NOT NULL`).Scan(&exists); err != nil {
-		return false, fmt.Errorf("ask whether the schema exists: %w", brief(err))
-	}
-	if !exists {
-		return false, nil
+	exists, err := e.SchemaExists(ctx)
+	if err != nil || !exists {
+		return false, err
 	}
 	_, check, err := askSchema(ctx, e.pool)
 	if _, unusable := errors.AsType[*SchemaError](err); unusable {
