@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
@@ -21,9 +22,14 @@ const (
 	databases    = `{migrate: {file: db}, ingress: {file: db-ingress}, work: {file: db-work}, admin: {file: db-admin}}`
 )
 
+// roles lets one test at a time change the roles, which all databases of the server share.
+var roles sync.Mutex
+
 // MakeRoles makes the roles and lets them log in.
 func (s *System) MakeRoles(a *app.App) {
 	s.T.Helper()
+	roles.Lock()
+	defer roles.Unlock()
 	ctx := context.Background()
 	_, err := a.MakeRoles(ctx, rolePrefix, false)
 	require.NoError(s.T, err)
