@@ -92,7 +92,8 @@ const isOpen = `a.state IN ('running', 'failed') AND a.outcome IS NULL`
 
 // closeOpen ends the open actions of a receipt. An attempt that is still in its
 // transaction holds its row: it is waited for, and then found done. The counter
-// of an uncertain one stays, so that its own attempt may yet say what happened.
+// of an uncertain one stays, so that its own attempt may yet say what happened, and
+// so does its call's deadline, which a later run waits out.
 const closeOpen = `
 	UPDATE oncehook.actions a SET state = CASE WHEN a.unanswered THEN 'uncertain' ELSE 'failed' END,
 		claim = a.claim + (NOT a.unanswered)::int, outcome = 'run_ended',
@@ -142,13 +143,22 @@ WITH r AS (
 )
 SELECT count(*) = 1 FROM moved`
 
+// finishProcessing has the receipt before it looks at the actions: a statement that
+// waited for a claim would not see what that began.
 func (s *Work) finishProcessing(ctx context.Context, f Finish) (bool, error) {
-	var written bool
-	err := s.pool.QueryRow(ctx, finishInOne, pgx.StrictNamedArgs{
+	batch := &pgx.Batch{}
+	batch.Queue(`SELECT FROM oncehook.receipts WHERE id = $1 FOR NO KEY UPDATE`, f.ReceiptID)
+	batch.Queue(finishInOne, pgx.StrictNamedArgs{
 		"id": f.ReceiptID, "run_no": f.RunNo, "state": f.State, "cause": f.Cause, "detail": cleanText(f.Detail),
 		"actor": s.actor(), "now": s.now(),
-	}).Scan(&written)
-	return written, err
+	})
+	results := s.pool.SendBatch(ctx, batch)
+	_, err := results.Exec()
+	var written bool
+	if err == nil {
+		err = results.QueryRow().Scan(&written)
+	}
+	return written, errors.Join(err, results.Close())
 }
 
 // actor names this process in histories.

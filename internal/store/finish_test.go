@@ -125,3 +125,32 @@ func TestFinishHasConnectionsThatEffectsCannotTake(t *testing.T) {
 	close(release)
 	require.NoError(t, <-done)
 }
+
+// The claim holds the receipt without changing it, so the end of the run must look
+// at the actions anew once it has the receipt.
+func TestAClaimThatIsUnderWayWhenItsRunEndsIsFenced(t *testing.T) {
+	t.Parallel()
+	s := openSpine(t)
+	event := s.queued(t, "event-1")
+	require.NoError(t, s.work.RunLocal(t.Context(), s.claimAction(t, event.ReceiptID, 1), succeeds))
+
+	tx, err := s.db.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
+	_, err = tx.Exec(t.Context(), `
+		WITH r AS (SELECT id, key, tenant FROM oncehook.receipts FOR NO KEY UPDATE)
+		INSERT INTO oncehook.actions (receipt_id, name, key, tenant, kind, state, run_no, idempotency_key, business_key, lease_until, created_at, changed_at)
+		SELECT id, 'test.settle_invoice', key, tenant, 'local', 'running', 1, key || ':test.settle_invoice', 'invoice-42', now() + interval '1 minute', now(), now() FROM r`)
+	require.NoError(t, err)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := s.work.Finish(context.WithoutCancel(t.Context()), store.Finish{
+			ReceiptID: event.ReceiptID, RunNo: 1, State: oncehook.StateDeadLettered, Cause: oncehook.CauseCancelled,
+		})
+		ended <- err
+	}()
+	s.blocked(t)
+	require.NoError(t, tx.Commit(t.Context()))
+	require.NoError(t, <-ended)
+	require.Equal(t, 1, number(t, s.db, `SELECT count(*) FROM oncehook.actions WHERE state = 'failed' AND outcome = 'run_ended' AND claim = 2`))
+}
