@@ -55,7 +55,7 @@ const claimLockTimeout = "3s"
 // ClaimAction gives the right to attempt an action, in a transaction of its own
 // that ends before the attempt begins. The run's first claim moves the receipt
 // from queued to processing. It returns a Claim with an Outcome when the action
-// is over, ErrStaleRun, ErrRunEnded, ErrBusinessKeyBusy (worth a retry) or
+// is over, ErrStaleRun, ErrRunEnded, ErrBusinessKeyBusy (worth a wait) or
 // ErrNotFound.
 func (s *Work) ClaimAction(ctx context.Context, q ClaimRequest) (Claim, error) {
 	c := Claim{ActionID: q.ActionID, Kind: q.Kind, RunNo: q.RunNo, RunAttempts: 1, BusinessKey: q.BusinessKey}

@@ -150,9 +150,11 @@ func (e localEnd) evidence() string {
 	return string(e.state)
 }
 
-// endLocalAction ends the action while its claim stands.
+// endLocalAction ends the action while its claim stands. One that was ignored has
+// settled nothing, so another event may.
 const endLocalAction = `
 UPDATE oncehook.actions SET state = $5, outcome = $6, reason = NULLIF($7, ''), result_key_id = $8, result = $9,
+	business_key = CASE WHEN $6 <> '` + WordIgnored + `' THEN business_key END,
 	lease_until = NULL, next_attempt_at = NULL, waits_for = NULL, wait_until = NULL, changed_at = $10
 WHERE receipt_id = $1 AND name = $2 AND epoch = $3 AND claim = $4 AND state = 'running'`
 

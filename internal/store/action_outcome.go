@@ -39,7 +39,6 @@ func lockAction(ctx context.Context, tx pgx.Tx, id ActionID) (*knownAction, erro
 		SELECT state, run_no, run_attempts, coalesce(outcome, ''), coalesce(reason, last_error, ''), done_by,
 			unanswered, coalesce(unanswered AND key_expires_at <= clock_timestamp(), false),
 			coalesce(extract(epoch FROM greatest(lease_until, call_deadline) - clock_timestamp()), 0)::float8
-				* (lease_until IS NOT NULL)::int
 		FROM oncehook.actions WHERE receipt_id = $1 AND name = $2 AND epoch = $3 FOR NO KEY UPDATE`, id.ReceiptID, id.Name, id.Epoch).
 		Scan(&a.state, &a.runNo, &a.runAttempts, &a.word, &a.reason, &a.doneBy, &a.unanswered, &a.forgotten, &lease)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -53,12 +52,15 @@ func lockAction(ctx context.Context, tx pgx.Tx, id ActionID) (*knownAction, erro
 }
 
 // leased returns an error while an earlier attempt of a remote effect may still
-// be sending.
+// be sending: of this run, or of one that ended meanwhile.
 func (a *knownAction) leased(q ClaimRequest) error {
-	if a == nil || !remote(q.Kind) || a.state != oncehook.ActionRunning || a.lease <= 0 {
+	if a == nil || !remote(q.Kind) || a.lease <= 0 {
 		return nil
 	}
-	return &LeasedError{Wait: a.lease}
+	if a.state == oncehook.ActionRunning || a.state == oncehook.ActionUncertain && a.runNo != q.RunNo {
+		return &LeasedError{Wait: a.lease}
+	}
+	return nil
 }
 
 // expired reports whether nothing may be sent any more.
@@ -136,6 +138,10 @@ func (s *Work) openOutcome(ctx context.Context, c *Claim) error {
 	return nil
 }
 
+// errBusinessKeyFreed asks for another claim. It is no wait: whoever gave the key
+// up has sent its wake-ups already.
+var errBusinessKeyFreed = errors.New("the business key has just become free")
+
 // yieldBusinessKey settles a claim whose business key another event's action
 // holds: already done by it, or waiting for it. A wait begins nothing, so it
 // spends none of the run's attempts.
@@ -152,7 +158,7 @@ func (s *Work) yieldBusinessKey(ctx context.Context, tx pgx.Tx, q ClaimRequest, 
 		WHERE tenant = $1 AND name = $2 AND business_key = $3 AND epoch = $4 AND state IN ('running', 'uncertain', 'done')`,
 		r.tenant, q.Name, q.BusinessKey, q.Epoch).Scan(&holder, &state)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return ErrBusinessKeyBusy, nil
+		return errBusinessKeyFreed, nil
 	}
 	if err != nil {
 		return nil, err

@@ -107,7 +107,7 @@ func (s *Work) RecordRemote(ctx context.Context, c Claim, end RemoteEnd) error {
 	err = pgx.BeginFunc(ctx, s.effects, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `
 			UPDATE oncehook.actions SET state = @state, outcome = @word, reason = NULLIF(@reason, ''), result_key_id = @key_id, result = @result,
-				unanswered = false, lease_until = NULL, call_deadline = NULL, next_attempt_at = NULL, waits_for = NULL, wait_until = NULL,
+				business_key = CASE WHEN @word <> '`+WordIgnored+`' THEN business_key END, unanswered = false, lease_until = NULL, call_deadline = NULL, next_attempt_at = NULL, waits_for = NULL, wait_until = NULL,
 				changed_at = @now
 			WHERE receipt_id = @receipt_id AND name = @name AND epoch = @epoch AND claim = @fence
 				AND (state = 'running' OR state = 'uncertain' AND outcome = 'run_ended')`, args)

@@ -346,3 +346,24 @@ func TestALaterRunFindsOutUnderTheSameKeyWhileItLives(t *testing.T) {
 		})
 	}
 }
+
+func TestALaterRunWaitsOutACallOfTheEarlierOne(t *testing.T) {
+	t.Parallel()
+	s := openSpine(t)
+	event := s.queued(t, "event-1")
+	_, err := s.work.BeforeSend(t.Context(), s.claimRemote(t, event.ReceiptID), aDay)
+	require.NoError(t, err)
+	s.finishRun(t, event.ReceiptID)
+	_, err = s.db.Exec(t.Context(), `UPDATE oncehook.receipts SET state = 'queued', version = version + 1, run_no = 2`)
+	require.NoError(t, err)
+	q := remote(event.ReceiptID)
+	q.RunNo = 2
+	_, err = s.work.ClaimAction(t.Context(), q)
+	var leased *store.LeasedError
+	require.ErrorAs(t, err, &leased, "it may still be sending")
+	require.InDelta(t, 10, leased.Wait.Seconds(), 5)
+	s.passed(t, time.Minute)
+	claim, err := s.work.ClaimAction(t.Context(), q)
+	require.NoError(t, err)
+	require.Nil(t, claim.Outcome)
+}

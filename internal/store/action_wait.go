@@ -57,9 +57,13 @@ type Wait struct {
 	Reason string
 }
 
+// settledLately is longer than an attempt takes: a fact that was settled earlier
+// was there to be seen, and is not what the attempt missed.
+const settledLately = 30 * time.Second
+
 // Park ends an attempt that must wait, without spending it: the run is woken by
-// the effect that settles the business key. It returns false, and records
-// nothing, when that is done already: the attempt failed and may be repeated.
+// the next effect that settles the business key. It returns false, and records
+// nothing, when one has done so meanwhile: the attempt failed and may be repeated.
 // ErrFenced means that a later attempt took the action over.
 func (s *Work) Park(ctx context.Context, c Claim, w Wait) (bool, error) {
 	parked := false
@@ -69,8 +73,8 @@ func (s *Work) Park(ctx context.Context, c Claim, w Wait) (bool, error) {
 		}
 		var settled bool
 		err := tx.QueryRow(ctx, `
-			SELECT EXISTS (SELECT FROM oncehook.actions WHERE tenant = $1 AND business_key = $2 AND state = 'done')`,
-			c.Event.Tenant, w.For).Scan(&settled)
+			SELECT EXISTS (SELECT FROM oncehook.actions WHERE tenant = $1 AND business_key = $2 AND state = 'done' AND changed_at > $3)`,
+			c.Event.Tenant, w.For, s.now().Add(-settledLately)).Scan(&settled)
 		if err != nil || settled {
 			return err
 		}

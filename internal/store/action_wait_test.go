@@ -179,3 +179,16 @@ func TestSignalsAreFoundBesideABacklogAndStartsBesideSignals(t *testing.T) {
 	require.Len(t, signals, 10)
 	require.Equal(t, 5, number(t, s.db, `SELECT count(*) FROM oncehook.outbox WHERE claims = 1 AND kind = 'signal' AND source = 'logistics'`), "each source has its turn")
 }
+
+// Settling may be one of several effects for the fact, and not the one waited for.
+func TestAFactThatWasSettledLongAgoIsWaitedForAllTheSame(t *testing.T) {
+	t.Parallel()
+	s := openSpine(t)
+	waiting, settling := s.queued(t, "event-1"), s.queued(t, "event-2")
+	require.NoError(t, s.work.RunLocal(t.Context(), s.ask(t, settles(settling.ReceiptID)), succeeds))
+	_, err := s.db.Exec(t.Context(), `UPDATE oncehook.actions SET changed_at = changed_at - interval '1 hour'`)
+	require.NoError(t, err)
+	parked, err := s.work.Park(t.Context(), s.claimAction(t, waiting.ReceiptID, 1), invoice())
+	require.NoError(t, err)
+	require.True(t, parked, "a failure would spend the run's attempts within minutes")
+}
