@@ -92,6 +92,29 @@ func TestAWakeUpOfAnotherActionEndsNoWait(t *testing.T) {
 	})
 }
 
+func TestAWakeUpOfTheWholeRunEndsEveryWait(t *testing.T) {
+	t.Parallel()
+	other := effect.Local[input, output]("test.write_other")
+	both(t, func(t *testing.T, h house, ref oncehook.Ref) {
+		var w, o waits
+		r, err := effect.NewRegistry([]effect.Declared{write, other}, []effect.Binding{write.Bind(w.perform), other.Bind(o.perform)})
+		require.NoError(t, err)
+		f, took := timed(func(ctx workflow.Context, _ oncehook.Ref) error {
+			first, second := workflow.ExecuteActivity(ctx, write.Name, input{}), workflow.ExecuteActivity(ctx, other.Name, input{})
+			return errors.Join(first.Get(ctx, nil), second.Get(ctx, nil))
+		})
+		env := h.flow(t, f, r)
+		env.RegisterDelayedCallback(func() {
+			w.exists.Store(true)
+			o.exists.Store(true)
+			env.SignalWorkflow(oncehook.SignalWake, effect.Wake{})
+		}, 30*time.Second)
+		env.ExecuteWorkflow("Flow", ref)
+		require.NoError(t, env.GetWorkflowError())
+		require.Equal(t, 30*time.Second, took.Round(time.Second))
+	})
+}
+
 func TestAWakeUpThatComesBeforeTheWaitCounts(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, h house, ref oncehook.Ref) {

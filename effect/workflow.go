@@ -24,6 +24,8 @@ type run struct {
 	// woken counts the wake-ups of each action that nobody has seen; nil before the
 	// run's first wait.
 	woken map[string]int
+	// wokenAll counts those of the whole run.
+	wokenAll int
 }
 
 type workflowInbound struct {

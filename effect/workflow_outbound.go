@@ -97,14 +97,15 @@ func (r *run) call(ctx workflow.Context, name string, c calling, attempt func(wo
 		wait = DefaultWait
 	}
 	until := workflow.Now(ctx).Add(wait)
-	future := attempts{run: r, name: name, until: until, make: func(ctx workflow.Context) workflow.Future {
+	calls := &attempts{run: r, name: name, until: until, make: func(ctx workflow.Context) workflow.Future {
 		e := r.envelope(ctx, c)
 		e.WaitUntil = until
 		if err := e.attach(ctx, r.data); err != nil {
 			return failed(ctx, err)
 		}
 		return attempt(ctx)
-	}}.start(ctx)
+	}}
+	future := calls.start(ctx)
 	r.open = append(r.open, future)
 	return future
 }

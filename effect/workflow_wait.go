@@ -33,12 +33,15 @@ type attempts struct {
 	until time.Time
 	// make schedules an attempt, and Temporal's retries of it.
 	make func(ctx workflow.Context) workflow.Future
+	// seen is how many wake-ups of the whole run this call has seen.
+	seen int
 }
 
 // start makes the first attempt at once. The future that it returns is ready when
 // an attempt has ended otherwise than by a wait, when the wait is over, or when
 // ctx is cancelled.
-func (a attempts) start(ctx workflow.Context) workflow.Future {
+func (a *attempts) start(ctx workflow.Context) workflow.Future {
+	a.seen = a.run.wokenAll
 	first := a.make(ctx)
 	future, settable := workflow.NewFuture(ctx)
 	workflow.Go(ctx, func(ctx workflow.Context) {
@@ -54,7 +57,7 @@ func (a attempts) start(ctx workflow.Context) workflow.Future {
 			if failureType == oncehook.FailureUncertain {
 				look = left // nothing but a person's word changes it
 			}
-			if err := a.run.wait(ctx, a.name, min(look, left), err); err != nil {
+			if err := a.wait(ctx, min(look, left), err); err != nil {
 				settable.SetError(err)
 				return
 			}
@@ -86,15 +89,16 @@ type Wake struct {
 
 // wait returns nil when the action is woken or the time is over, or the error of
 // a cancelled ctx.
-func (r *run) wait(ctx workflow.Context, action string, left time.Duration, why error) error {
+func (a *attempts) wait(ctx workflow.Context, left time.Duration, why error) error {
+	r := a.run
 	r.listen(ctx)
 	_, err := workflow.AwaitWithOptions(ctx, workflow.AwaitOptions{
-		Timeout: left, TimerOptions: workflow.TimerOptions{Summary: action + " " + messageOf(why)},
-	}, func() bool { return r.woken[action] > 0 || r.woken[""] > 0 })
+		Timeout: left, TimerOptions: workflow.TimerOptions{Summary: a.name + " " + messageOf(why)},
+	}, func() bool { return r.woken[a.name] > 0 || r.wokenAll > a.seen })
 	// A wake-up that came before the wait counts: it is for what the attempt had
 	// not yet seen.
-	delete(r.woken, action)
-	delete(r.woken, "")
+	delete(r.woken, a.name)
+	a.seen = r.wokenAll
 	return err
 }
 
@@ -121,6 +125,10 @@ func (r *run) listen(ctx workflow.Context) {
 		for {
 			var w Wake
 			signals.Receive(ctx, &w)
+			if w.Action == "" {
+				r.wokenAll++
+				continue
+			}
 			r.woken[w.Action]++
 		}
 	})
