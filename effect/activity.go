@@ -48,9 +48,10 @@ func (a *activityInbound) ExecuteActivity(ctx context.Context, in *interceptor.E
 		return nil, permanent(err)
 	}
 	ctx = a.event(ctx, name, call.Ref)
+	deadline := call.deadline(time.Now())
 	claim, err := a.claim(ctx, request)
 	if err != nil {
-		return nil, a.unclaimed(ctx, name, classifyClaim(err, backoffOf(info, call.Deadline), call))
+		return nil, a.unclaimed(ctx, name, classifyClaim(err, backoffOf(info, deadline), call))
 	}
 	if claim.Outcome != nil {
 		return a.over(ctx, action.declaration, *claim.Outcome)
@@ -61,7 +62,7 @@ func (a *activityInbound) ExecuteActivity(ctx context.Context, in *interceptor.E
 	}
 	if err != nil {
 		spent := call.MaxAttempts > 0 && claim.RunAttempts >= call.MaxAttempts
-		f := classify(err, backoffOf(info, call.Deadline), spent)
+		f := classify(err, backoffOf(info, deadline), spent)
 		f.answered, f.text = answered, payloadFree(cut(f.text), claim.Event.Body)
 		if f.waitsFor != "" && !call.WaitUntil.IsZero() {
 			return nil, a.parked(ctx, claim, f, call)

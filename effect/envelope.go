@@ -30,6 +30,16 @@ type envelope struct {
 	WaitUntil time.Time `json:"wait_until,omitzero"`
 }
 
+// deadline returns the end of the budget for an attempt that begins at that time,
+// or zero when it is over: then an outage kept the attempts from beginning, and
+// their number alone bounds what follows.
+func (e envelope) deadline(began time.Time) time.Time {
+	if began.Before(e.Deadline) {
+		return e.Deadline
+	}
+	return time.Time{}
+}
+
 // errEnvelope says that the call's envelope does not open: another process may
 // have the key.
 var errEnvelope = errors.New("the call does not open")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/oncehook/oncehook"
@@ -90,6 +91,29 @@ func TestAClaimThatMustWaitSaysHowLong(t *testing.T) {
 	require.Equal(t, oncehook.FailureNotYet, f.errType)
 	require.True(t, f.final, "the run waits, not the attempt")
 	require.Contains(t, f.text, "waits for invoice-42")
+}
+
+func TestAnOutageLongerThanTheBudgetGivesNothingUp(t *testing.T) {
+	t.Parallel()
+	c := calling{}.fill("")
+	require.Equal(t, DefaultBudget, c.budget)
+	require.GreaterOrEqual(t, c.limit, DefaultBudget+48*time.Hour, "Temporal's own timeout ends what never began")
+	c = calling{budget: 5 * time.Second}.fill("")
+	require.Equal(t, 5*time.Second, c.limit, "the engineer's own stays")
+}
+
+func TestAnAttemptThatBeginsLateIsBoundedByItsNumber(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	call := envelope{Deadline: now.Add(-time.Minute)}
+	b := backoffOf(activity.Info{Attempt: 9}, call.deadline(now))
+	require.False(t, classify(errors.New("because"), b, false).final)
+	require.True(t, classify(errors.New("because"), b, true).final)
+	away := classifyClaim(&store.LeasedError{Wait: 25 * time.Second}, b, call)
+	require.Equal(t, 25*time.Second, away.delay, "no haste in an outage")
+
+	b = backoffOf(activity.Info{Attempt: 9}, call.deadline(now.Add(-2*time.Minute)))
+	require.True(t, classify(errors.New("because"), b, false).final, "it began in time, and the time is over")
 }
 
 func TestErrorTextIsCut(t *testing.T) {

@@ -15,6 +15,9 @@ const (
 	DefaultStartToClose = 30 * time.Second
 	// DefaultBudget bounds all attempts together.
 	DefaultBudget = time.Hour
+	// outage is how much longer an action may take of which no attempt begins: while
+	// workers or PostgreSQL are away, nothing is tried and nothing is given up.
+	outage = 72 * time.Hour
 	// DefaultMaxAttempts bounds the attempts that began.
 	DefaultMaxAttempts = 10
 
@@ -34,8 +37,9 @@ func defaultPolicy() *temporal.RetryPolicy {
 // calling is how one action is called.
 type calling struct {
 	startToClose time.Duration
-	budget       time.Duration
-	policy       *temporal.RetryPolicy
+	// budget ends the retries of failed attempts, limit all waiting for the action.
+	budget, limit time.Duration
+	policy        *temporal.RetryPolicy
 	// maxAttempts is for the ledger. The policy of an action has no maximum of its
 	// own: Temporal would count what a stopping worker hands back.
 	maxAttempts int
@@ -50,8 +54,10 @@ func (c calling) fill(summary string) calling {
 			c.startToClose = min(c.startToClose, c.budget)
 		}
 	}
+	c.limit = c.budget // the engineer's own bound is one in any case
 	if c.budget == 0 {
 		c.budget = max(DefaultBudget, c.startToClose)
+		c.limit = c.budget + outage
 	}
 	c.maxAttempts = DefaultMaxAttempts
 	if c.policy == nil {
@@ -75,7 +81,7 @@ func asRegular(ctx workflow.Context, summary string) (workflow.Context, calling)
 		startToClose: options.StartToCloseTimeout, budget: options.ScheduleToCloseTimeout,
 		policy: options.RetryPolicy, summary: options.Summary,
 	}.fill(summary)
-	options.StartToCloseTimeout, options.ScheduleToCloseTimeout = c.startToClose, c.budget
+	options.StartToCloseTimeout, options.ScheduleToCloseTimeout = c.startToClose, c.limit
 	options.RetryPolicy, options.Summary = c.policy, c.summary
 	return workflow.WithActivityOptions(ctx, options), c
 }
@@ -95,7 +101,7 @@ func asLocal(ctx workflow.Context, summary string) (workflow.Context, calling) {
 		}
 	}
 	c = c.fill(summary)
-	options.StartToCloseTimeout, options.ScheduleToCloseTimeout = c.startToClose, c.budget
+	options.StartToCloseTimeout, options.ScheduleToCloseTimeout = c.startToClose, c.limit
 	options.RetryPolicy, options.Summary = c.policy, c.summary
 	return workflow.WithLocalActivityOptions(ctx, options), c
 }
