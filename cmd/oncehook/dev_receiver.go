@@ -17,7 +17,9 @@ type downstream struct {
 	url    string
 	addr   string
 	server *http.Server
-	ended  chan error // one error, once it no longer serves
+	// notices is what it remembers, over restarts.
+	notices *receiver.Receiver
+	ended   chan error // one error, once it no longer serves
 }
 
 // startReceiver starts it on loopback.
@@ -26,9 +28,14 @@ func (d *dev) startReceiver(ctx context.Context) (*downstream, error) {
 	if err != nil {
 		return nil, fmt.Errorf("port %d is taken by another program: choose another by --receiver-port, 0 for a free one", d.ReceiverPort)
 	}
+	notices, err := receiver.Open(d.path("notices.jsonl"), time.Now)
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
 	s := &downstream{
-		addr: l.Addr().String(), url: "http://" + l.Addr().String(), ended: make(chan error, 1),
-		server: &http.Server{Handler: receiver.New(time.Now).Handler(), ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second},
+		notices: notices,
+		addr:    l.Addr().String(), url: "http://" + l.Addr().String(), ended: make(chan error, 1),
+		server: &http.Server{Handler: notices.Handler(), ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second},
 	}
 	go func() { s.ended <- s.server.Serve(l) }()
 	return s, nil
@@ -48,8 +55,9 @@ func (s *downstream) stop(ctx context.Context) error {
 	if s == nil {
 		return nil
 	}
-	if err := s.server.Shutdown(ctx); err != nil {
-		return errors.Join(err, s.server.Close())
+	err := s.server.Shutdown(ctx)
+	if err != nil {
+		err = errors.Join(err, s.server.Close())
 	}
-	return nil
+	return errors.Join(err, s.notices.Close())
 }

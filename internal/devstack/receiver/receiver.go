@@ -5,6 +5,7 @@ package receiver
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -38,11 +39,13 @@ type Notice struct {
 	Replays int `json:"replays"`
 }
 
-// Receiver remembers notices in memory. It is safe for concurrent use.
+// Receiver remembers notices, and their keys, in memory and where it has one in a
+// file. It is safe for concurrent use.
 type Receiver struct {
 	now func() time.Time
 
 	mu      sync.Mutex
+	file    *file // nil: in memory only
 	known   map[string]*remembered
 	order   []*remembered // oldest first
 	total   int
@@ -55,7 +58,7 @@ type remembered struct {
 	answer []byte
 }
 
-// New makes an empty Receiver with a clock.
+// New makes an empty Receiver with a clock, which forgets all when it ends.
 func New(now func() time.Time) *Receiver {
 	return &Receiver{now: now, known: map[string]*remembered{}}
 }
@@ -86,7 +89,11 @@ func (r *Receiver) post(w http.ResponseWriter, request *http.Request) {
 		refuse(w, http.StatusBadRequest, "the body is not JSON")
 		return
 	}
-	notice, replayed, ok := r.take(key, request.Header.Get(oncehook.HeaderCorrelationID), body)
+	notice, replayed, ok, err := r.take(key, request.Header.Get(oncehook.HeaderCorrelationID), body)
+	if err != nil {
+		refuse(w, http.StatusServiceUnavailable, "the notice cannot be kept: send it again")
+		return
+	}
 	if !ok {
 		refuse(w, http.StatusUnprocessableEntity, "the key was used before with another body")
 		return
@@ -100,36 +107,52 @@ func (r *Receiver) post(w http.ResponseWriter, request *http.Request) {
 }
 
 // take finds the notice of the key or makes it; ok is false when its body differs.
-func (r *Receiver) take(key, correlationID string, body []byte) (notice *remembered, replayed, ok bool) {
+// After an error nothing is remembered of it.
+func (r *Receiver) take(key, correlationID string, body []byte) (notice *remembered, replayed, ok bool, err error) {
 	digest := sha256.Sum256(body)
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if err := r.tidy(); err != nil {
+		return nil, false, false, err
+	}
 	if notice := r.known[key]; notice != nil {
 		if notice.digest != digest {
-			return nil, false, false
+			return nil, false, false, nil
+		}
+		if err := r.append(line{Replay: key}); err != nil {
+			return nil, false, false, err
 		}
 		notice.Replays++
 		r.replays++
-		return notice, true, true
+		return notice, true, true, nil
 	}
-	r.total++
-	id := fmt.Sprintf("notice-%06d", r.total)
+	id := fmt.Sprintf("notice-%06d", r.total+1)
 	notice = &remembered{
 		Notice: Notice{ID: id, IdempotencyKey: key, CorrelationID: correlationID, ReceivedAt: r.now().UTC(), Body: bytes.Clone(body)},
-		digest: digest, answer: []byte(`{"id":"` + id + `"}`),
+		digest: digest, answer: answerOf(id),
 	}
-	r.known[key] = notice
+	if err := r.append(line{Notice: &notice.Notice, Digest: hex.EncodeToString(digest[:])}); err != nil {
+		return nil, false, false, err
+	}
+	r.total++
+	r.remember(notice)
+	return notice, false, true, nil
+}
+
+func answerOf(id string) []byte { return []byte(`{"id":"` + id + `"}`) }
+
+func (r *Receiver) remember(notice *remembered) {
+	r.known[notice.IdempotencyKey] = notice
 	r.order = append(r.order, notice)
 	if len(r.order) > MaxNotices {
 		delete(r.known, r.order[0].IdempotencyKey)
 		r.order = r.order[1:]
 	}
-	return notice, false, true
 }
 
 // Summary is everything that is remembered, newest first.
 type Summary struct {
-	// Total counts the notices since the start, Replays the copies beyond the first.
+	// Total counts the notices since the first start, Replays the copies beyond the first.
 	Total   int      `json:"total"`
 	Replays int      `json:"replays"`
 	Notices []Notice `json:"notices"`
