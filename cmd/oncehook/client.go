@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/oncehook/oncehook/internal/admin/api"
+	"github.com/oncehook/oncehook/internal/admin/page"
 	"github.com/oncehook/oncehook/internal/config"
 )
 
@@ -96,29 +97,48 @@ func cause(err error) error {
 	}
 }
 
-// find returns the one event that q names: by receipt id, key or event id.
+// find returns the one event that q names: by receipt id, correlation id, key or
+// event id.
 func (c *adminClient) find(ctx context.Context, q string) (uuid.UUID, error) {
 	r, err := c.api.LookupEventsWithResponse(ctx, &api.LookupEventsParams{Q: q})
 	if err != nil {
 		return uuid.Nil, c.unreachable(err)
 	}
-	page, err := answer(c, r.JSON200, r.StatusCode(), r.Body)
+	found, err := answer(c, r.JSON200, r.StatusCode(), r.Body)
 	if err != nil {
 		return uuid.Nil, err
 	}
-	switch len(page.Events) {
+	switch len(found.Events) {
 	case 0:
-		return uuid.Nil, fmt.Errorf("no event %q: give an event id, an event key or a receipt id", q)
+		return uuid.Nil, noEvent(q, found.Rejected)
 	case 1:
-		return page.Events[0].ReceiptId, nil
+		return found.Events[0].ReceiptId, nil
 	}
 	var list bytes.Buffer
-	for _, e := range page.Events {
+	for _, e := range found.Events {
 		fmt.Fprintf(&list, "\n  %s  %s", e.ReceiptId, e.EventKey)
 	}
 	more := ""
-	if page.NextCursor != "" {
+	if found.NextCursor != "" {
 		more = " or more"
 	}
-	return uuid.Nil, usagef("%q fits %d%s events; name one by its receipt id:%s", q, len(page.Events), more, strings.TrimRight(list.String(), "\n"))
+	return uuid.Nil, usagef("%q fits %d%s events; name one by its receipt id:%s", q, len(found.Events), more, strings.TrimRight(list.String(), "\n"))
+}
+
+// noEvent says what q is, if it is no event's name.
+func noEvent(q string, rejected []api.RejectedDelivery) error {
+	if len(rejected) > 0 {
+		r := rejected[0]
+		field := ""
+		if r.Field != nil {
+			field = " (" + page.Clean(*r.Field) + ")"
+		}
+		return fmt.Errorf("no event, but a delivery to %s that was rejected: %s%s; show it: oncehook rejected show %s",
+			page.Clean(r.Source), page.Clean(r.Code), field, r.Id)
+	}
+	if _, err := uuid.Parse(q); err == nil {
+		return errors.New("no event and no rejected delivery has this id; refusals before authentication are counted, " +
+			"and their lines are in the ingress's log; see the counts: oncehook refusals list")
+	}
+	return fmt.Errorf("no event %q: give an event id, an event key, a receipt id or a correlation id", q)
 }

@@ -66,7 +66,7 @@ func given(s string) *string {
 type eventsShowCommand struct {
 	output
 
-	Event string `arg:"" help:"An event id, an event key or a receipt id."`
+	Event string `arg:"" help:"An event id, an event key, a receipt id or a correlation id."`
 }
 
 // Run shows one event's receipt.

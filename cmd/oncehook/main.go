@@ -26,19 +26,21 @@ const (
 type commands struct {
 	Config string `short:"c" env:"ONCEHOOK_CONFIG" placeholder:"FILE" help:"The configuration. Defaults to oncehook.yaml, else to .dev/oncehook.yaml, which dev writes."`
 
-	Dev     devCommand     `cmd:"" help:"Run everything on this machine: PostgreSQL, Temporal, all roles."`
-	Serve   serveCommand   `cmd:"" help:"Run the ingress and the admin API."`
-	Work    workCommand    `cmd:"" help:"Run the dispatcher and the worker."`
-	Migrate migrateCommand `cmd:"" help:"Bring the database's schema up to date, or say where it stands."`
-	Show    configCommand  `cmd:"" name:"config" help:"Print the effective configuration, without secrets."`
-	Send    sendCommand    `cmd:"" help:"Send an event to the ingress as its provider would."`
-	Events  eventsCommand  `cmd:"" help:"List and show events."`
-	Trace   traceCommand   `cmd:"" help:"Show the whole chain of an event."`
-	History historyCommand `cmd:"" help:"Check and decrypt what Temporal keeps of runs."`
-	Keys    keysCommand    `cmd:"" help:"Rotate the installation's keys."`
-	Sources sourcesCommand `cmd:"" help:"Look at the configured sources."`
-	Doctor  doctorCommand  `cmd:"" help:"Examine the installation: what keeps it from working, and what to do; exit 1 on a blocker."`
-	Version versionCommand `cmd:"" help:"Print the version."`
+	Dev      devCommand      `cmd:"" help:"Run everything on this machine: PostgreSQL, Temporal, all roles."`
+	Serve    serveCommand    `cmd:"" help:"Run the ingress and the admin API."`
+	Work     workCommand     `cmd:"" help:"Run the dispatcher and the worker."`
+	Migrate  migrateCommand  `cmd:"" help:"Bring the database's schema up to date, or say where it stands."`
+	Show     configCommand   `cmd:"" name:"config" help:"Print the effective configuration, without secrets."`
+	Send     sendCommand     `cmd:"" help:"Send an event to the ingress as its provider would."`
+	Events   eventsCommand   `cmd:"" help:"List and show events."`
+	Trace    traceCommand    `cmd:"" help:"Show the whole chain of an event."`
+	Rejected rejectedCommand `cmd:"" help:"List and show authentic deliveries that were no event."`
+	Refusals refusalsCommand `cmd:"" help:"Count the refusals of which nothing else is kept, such as 401."`
+	History  historyCommand  `cmd:"" help:"Check and decrypt what Temporal keeps of runs."`
+	Keys     keysCommand     `cmd:"" help:"Rotate the installation's keys."`
+	Sources  sourcesCommand  `cmd:"" help:"Look at the configured sources."`
+	Doctor   doctorCommand   `cmd:"" help:"Examine the installation: what keeps it from working, and what to do; exit 1 on a blocker."`
+	Version  versionCommand  `cmd:"" help:"Print the version."`
 }
 
 func main() {

@@ -9,7 +9,7 @@ import (
 type traceCommand struct {
 	output
 
-	Event string `arg:"" help:"An event id, an event key or a receipt id."`
+	Event string `arg:"" help:"An event id, an event key, a receipt id or a correlation id."`
 }
 
 // Run shows the whole chain of an event.

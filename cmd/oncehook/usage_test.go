@@ -22,6 +22,8 @@ func TestAWrongQuestionIsAUsageErrorThatSaysWhatToDo(t *testing.T) {
 		"unknown role":       {[]string{"serve", "--only", "work"}, "ingress"},
 		"unknown format":     {[]string{"events", "list", "-o", "xml"}, "table"},
 		"unknown state":      {[]string{"events", "list", "--state", "done"}, "dead_lettered"},
+		"not a time":         {[]string{"refusals", "list", "--since", "yesterday"}, "24h"},
+		"not an id":          {[]string{"rejected", "show", "event-1"}, "rejected list"},
 		"unknown source":     {[]string{"send", "nowhere", "x"}, "there are: logistics"},
 		"no copies":          {[]string{"send", "logistics", "x", "--times", "0"}, "--times"},
 		"too many at once":   {[]string{"send", "logistics", "x", "--concurrency", "100000"}, "--concurrency"},

@@ -109,6 +109,57 @@ func TestAnEventIsSentListedShownAndTraced(t *testing.T) {
 	require.Zero(t, code)
 }
 
+// correlationOf returns the correlation id of the one answer to a delivery.
+func (i install) correlationOf(args ...string) string {
+	i.t.Helper()
+	var sent struct {
+		Answers []struct {
+			Body map[string]any `json:"body"`
+		} `json:"answers"`
+	}
+	r := i.run(append([]string{"send", "logistics", "shipment.depot_arrival", "-o", "json"}, args...)...)
+	require.NoError(i.t, json.Unmarshal([]byte(r.stdout), &sent), r.stderr)
+	require.Len(i.t, sent.Answers, 1)
+	return sent.Answers[0].Body["correlation_id"].(string)
+}
+
+func TestTheCorrelationIDOfAnyAnswerLeadsToWhatBecameOfIt(t *testing.T) {
+	t.Parallel()
+	i, _ := serving(t)
+	accepted := i.correlationOf("--id", "event-1")
+	require.Equal(t, accepted, i.correlationOf("--id", "event-1"), "a duplicate's is the first copy's")
+	require.Contains(t, i.ok("events", "show", accepted), "logistics:north:event-1")
+	require.Contains(t, i.ok("trace", accepted), "logistics:north:event-1")
+	require.Contains(t, i.ok("trace", i.correlationOf("--id", "event-1", "--set", "depot_id=depot-9")), "1 conflict")
+
+	rejected := i.correlationOf("--set", "type=nonsense")
+	for _, verb := range [][]string{{"trace"}, {"events", "show"}} {
+		r := i.fails(exitFailure, append(verb, rejected)...)
+		require.Contains(t, r.stderr, "type_unrecognized (type)")
+		require.Contains(t, r.stderr, "oncehook rejected show "+rejected)
+		require.Empty(t, r.stdout)
+	}
+	shown := i.ok("rejected", "show", rejected)
+	require.Contains(t, shown, "type_unrecognized")
+	require.Contains(t, shown, "sender, credential 2")
+	require.Contains(t, i.ok("rejected", "list", "--source", "logistics", "--code", "type_unrecognized", "--since", "1h"), rejected)
+	require.NotContains(t, i.ok("rejected", "list", "--since", time.Now().Add(time.Minute).Format(time.RFC3339)), rejected)
+	i.correlationOf("--set", "type=nonsense")
+	require.Contains(t, i.run("rejected", "list", "--limit", "1").stderr, "--cursor")
+	require.Contains(t, i.fails(exitFailure, "rejected", "show", accepted).stderr, "404 not_found")
+
+	forged := i.correlationOf("--tamper")
+	require.Contains(t, i.fails(exitFailure, "trace", forged).stderr,
+		"no event and no rejected delivery has this id; refusals before authentication are counted, and their lines are in the ingress's log")
+	require.Eventually(t, func() bool {
+		return strings.Contains(i.ok("refusals", "list", "--source", "logistics"), "wrong_secret")
+	}, 30*time.Second, 200*time.Millisecond, "counts are written every few seconds")
+	var counts api.RefusalCounts
+	require.NoError(t, json.Unmarshal([]byte(i.ok("refusals", "list", "--since", "1h", "-o", "json")), &counts))
+	require.EqualValues(t, 1, counts.Refusals[0].Count)
+	require.Equal(t, "127.0.0.0/24", counts.Refusals[0].AddressBlock)
+}
+
 func TestATokenThatTheServerDoesNotKnowSaysSo(t *testing.T) {
 	t.Parallel()
 	i, _ := serving(t)
