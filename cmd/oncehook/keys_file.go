@@ -11,7 +11,6 @@ import (
 
 	"github.com/oncehook/oncehook"
 	"github.com/oncehook/oncehook/app"
-	"github.com/oncehook/oncehook/internal/devstack"
 )
 
 // keysetOutput is where a changed keyset goes.
@@ -40,14 +39,11 @@ func (c *keysetOutput) change(ctx context.Context, p *program, apply func(*app.K
 	if file, err = filepath.EvalSymlinks(file); err != nil {
 		return fmt.Errorf("find the keyset: %w", err)
 	}
-	unlock, err := devstack.LockFile(file + ".lock")
+	unlock, err := lockKeyset(file)
 	if err != nil {
-		return fmt.Errorf("another change of the keyset is under way: %w", err)
+		return err
 	}
-	defer func() {
-		_ = os.Remove(file + ".lock")
-		unlock()
-	}()
+	defer unlock()
 	before, err := os.ReadFile(file)
 	if err != nil {
 		return fmt.Errorf("read the keyset: %w", err)
@@ -91,7 +87,7 @@ func replaceKeyset(p *program, file string, before []byte, keyset oncehook.Secre
 	if err := writeNew(backup, before, 0o600); err != nil {
 		return fmt.Errorf("keep the keyset from before: %w", err)
 	}
-	info, err := os.Stat(file)
+	access, err := os.Stat(file)
 	if err != nil {
 		return fmt.Errorf("write the keyset: %w", err)
 	}
@@ -99,25 +95,23 @@ func replaceKeyset(p *program, file string, before []byte, keyset oncehook.Secre
 	if err := os.Remove(made); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("remove what a broken-off change left: %w", err)
 	}
-	err = writeNew(made, keyset, 0o600)
-	if err == nil {
-		err = sameAccess(made, info)
-	}
+	err = writeNew(made, keyset, 0o600, func(f *os.File) error { return sameAccess(f, access) })
 	if err == nil {
 		err = os.Rename(made, file)
 	}
-	if err == nil {
-		err = syncFolder(filepath.Dir(file))
-	}
 	if err != nil {
+		_ = os.Remove(made) // it holds every key, and nobody would look for it
+		return fmt.Errorf("write the keyset: %w", err)
+	}
+	if err := syncFolder(filepath.Dir(file)); err != nil {
 		return fmt.Errorf("write the keyset: %w", err)
 	}
 	fmt.Fprintln(p.stderr, "the keyset from before is in", backup)
 	return nil
 }
 
-// writeNew writes a file that did not exist, to the disk.
-func writeNew(path string, content []byte, mode os.FileMode) (failed error) {
+// writeNew writes a file that did not exist, to the disk. adapt changes its access.
+func writeNew(path string, content []byte, mode os.FileMode, adapt ...func(*os.File) error) (failed error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
@@ -125,6 +119,11 @@ func writeNew(path string, content []byte, mode os.FileMode) (failed error) {
 	defer func() { failed = errors.Join(failed, f.Close()) }()
 	if _, err := f.Write(content); err != nil {
 		return err
+	}
+	for _, change := range adapt {
+		if err := change(f); err != nil {
+			return err
+		}
 	}
 	return f.Sync()
 }
