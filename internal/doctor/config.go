@@ -90,6 +90,12 @@ func listeners(c *config.Config, r *Report) {
 	if !loopback(c.Admin.Addr) {
 		r.Warn("bind it to loopback, or to a network that only operators and their TLS proxy reach", "admin.addr %s takes operators' tokens in clear on more than this machine", c.Admin.Addr)
 	}
+	if c.Telemetry.Addr != "" && !loopback(c.Telemetry.Addr) {
+		r.Warn("bind it to loopback, or to a network that only scrapers and probes reach", "telemetry.addr %s answers whoever reaches it: it asks for no token", c.Telemetry.Addr)
+	}
+	if u, err := url.Parse(c.Admin.URL); err == nil && u.Scheme == "http" && !loopback(u.Host) {
+		r.Warn("use https", "admin.url is plain http: the command line sends the operator's token in clear")
+	}
 	for _, p := range c.Ingress.TrustedProxies {
 		if p.Bits() == 0 {
 			r.Warn("list the balancers' own addresses", "ingress.trusted_proxies has %s: any peer may say which address it comes from", p)

@@ -92,7 +92,11 @@ func TestTheConfigurationsFaultsAreFound(t *testing.T) {
 			other.Name = "acme"
 			c.Sources = append(c.Sources, other)
 		}, doctor.Warning, []string{"sources logistics and acme were never reviewed"}},
-		"URL is signed": {func(c *config.Config, s *config.Source) { s.Provider, c.Ingress.PublicURL = "url-signing", "" }, doctor.Blocker, []string{"ingress.public_url"}},
+		"URL is signed":       {func(c *config.Config, s *config.Source) { s.Provider, c.Ingress.PublicURL = "url-signing", "" }, doctor.Blocker, []string{"ingress.public_url"}},
+		"operations are open": {func(c *config.Config, _ *config.Source) { c.Telemetry.Addr = ":9464" }, doctor.Warning, []string{"telemetry.addr"}},
+		"the operator's token in clear": {func(c *config.Config, _ *config.Source) {
+			c.Admin.URL = "http://admin.example.com"
+		}, doctor.Warning, []string{"admin.url"}},
 		"admin is open": {func(c *config.Config, _ *config.Source) { c.Admin.Addr = ":8081" }, doctor.Warning, []string{"admin.addr"}},
 		"everybody is trusted": {func(c *config.Config, _ *config.Source) {
 			c.Ingress.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}

@@ -74,18 +74,6 @@ func (k *Keyset) Retire(kind Kind, id uint32) error {
 	return k.keep(kind, manager)
 }
 
-// Newest returns the key of the kind that was added last and is not primary.
-func (k *Keyset) Newest(kind Kind) (uint32, bool) {
-	var id uint32
-	var found bool
-	for _, key := range k.Keys() {
-		if key.Kind == kind && !key.Primary {
-			id, found = key.ID, true
-		}
-	}
-	return id, found
-}
-
 // Primary returns the primary key of the kind.
 func (k *Keyset) Primary(kind Kind) (uint32, bool) {
 	for _, key := range k.Keys() {
