@@ -192,7 +192,7 @@ func (a *App) ingressHandler(in *store.Ingress) (http.Handler, error) {
 	for _, c := range a.settings.Sources {
 		provider, err := a.parts.Provider(c.Provider, oncehook.Source{Name: c.Name, Principals: c.Principals, Fields: c.Fields})
 		if err != nil {
-			return nil, fmt.Errorf("source %s: %w", c.Name, err)
+			return nil, fmt.Errorf("provider %s: %w", c.Provider, err)
 		}
 		sources = append(sources, ingress.Source{
 			Name: c.Name, Kind: c.Provider, Provider: provider, Types: c.Types,

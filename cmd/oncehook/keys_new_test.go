@@ -59,7 +59,7 @@ func TestWhatCannotBeWrittenWholeIsNotWritten(t *testing.T) {
 	t.Parallel()
 	i := newInstall(t)
 	i.without("identity", "keyset")
-	require.NoError(t, os.WriteFile(i.config, []byte(strings.Replace(i.read("oncehook.yaml"), "keyset: {file: keyset}", "keyset: {file: nowhere/keyset}", 1)), 0o600))
+	i.edit("keyset: {file: keyset}", "keyset: {file: nowhere/keyset}")
 	require.Contains(t, i.fails(exitFailure, "keys", "new").stderr, "write keys.keyset")
 	require.NoFileExists(t, filepath.Join(i.dir, "identity"))
 }
@@ -67,7 +67,7 @@ func TestWhatCannotBeWrittenWholeIsNotWritten(t *testing.T) {
 func TestNewKeysForTheEnvironmentArePrintedOnlyWhenAskedFor(t *testing.T) {
 	t.Parallel()
 	i := newInstall(t)
-	require.NoError(t, os.WriteFile(i.config, []byte(strings.Replace(i.read("oncehook.yaml"), "keyset: {file: keyset}", "keyset: {env: TEST_KEYSET}", 1)), 0o600))
+	i.edit("keyset: {file: keyset}", "keyset: {env: TEST_KEYSET}")
 	i.without("identity")
 	refused := i.fails(exitUsage, "keys", "new")
 	require.Contains(t, refused.stderr, "TEST_KEYSET")
@@ -96,4 +96,12 @@ func TestAnAdminTokenOfAnotherFormIsRefusedBeforeTheDatabaseIsTouched(t *testing
 	i.ok("keys", "admin-token")
 	require.Equal(t, exitFailure, i.run("migrate", "status").code, "nothing was applied")
 	i.ok("migrate", "up")
+}
+
+// edit replaces a part of the configuration.
+func (i install) edit(old, now string) {
+	i.t.Helper()
+	text := i.read("oncehook.yaml")
+	require.Contains(i.t, text, old)
+	require.NoError(i.t, os.WriteFile(i.config, []byte(strings.Replace(text, old, now, 1)), 0o600))
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/oncehook/oncehook/app"
 	"github.com/oncehook/oncehook/internal/config"
+	"github.com/oncehook/oncehook/providers"
 )
 
 // program is what a verb touches of its surroundings.
@@ -47,7 +48,11 @@ func (p *program) loadConfig() (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	return config.Load(path, p.environ)
+	c, err := config.Load(path, p.environ)
+	if err != nil {
+		return nil, err
+	}
+	return c, c.RequireProviders(providers.Kinds())
 }
 
 // loadUnmade loads a configuration whose secrets need not have been made.

@@ -40,6 +40,7 @@ type Config struct {
 	Sources []Source
 
 	references map[string]reference
+	lines      map[string]int
 }
 
 // Database holds one DSN for all roles, or one per role.

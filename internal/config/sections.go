@@ -18,7 +18,7 @@ const version = 1
 
 func (r *reader) config(root *yaml.Node) *Config {
 	o := r.object(root, "", 1, false)
-	c := &Config{File: r.file, references: r.references}
+	c := &Config{File: r.file, references: r.references, lines: r.lines}
 	c.Version = r.version(o)
 	c.Database = r.database(o.section("database"))
 	c.Temporal = r.temporal(o.section("temporal"))

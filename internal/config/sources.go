@@ -49,6 +49,7 @@ func (r *reader) source(name string, o *object) Source {
 		Reviewed:      o.date("reviewed"),
 	}
 	o.done()
+	r.lines[o.child("provider")] = o.lineOf("provider")
 	if s.Provider == "" {
 		r.problem(o.lineOf("provider"), o.child("provider"), "is missing: name the kind of provider, such as bearer")
 	}
