@@ -114,6 +114,23 @@ func (k *Keys) Reencrypt(ctx context.Context, progress func(rewrapped int64)) (s
 	return k.store.Reencrypt(ctx, progress)
 }
 
+// Lagging describes the running processes that still seal by a key of the kind
+// that is primary no more, or returns "".
+func (k *Keys) Lagging(ctx context.Context, kind keyring.Kind) (string, error) {
+	var lagging []store.KeyHolder
+	for _, key := range k.keyset.Keys() {
+		if key.Kind != kind || key.Primary {
+			continue
+		}
+		holders, err := k.store.Sealing(ctx, key)
+		if err != nil {
+			return "", err
+		}
+		lagging = append(lagging, holders...)
+	}
+	return describeHolders(lagging), nil
+}
+
 // StillNeededError refuses to retire a key.
 type StillNeededError struct {
 	Key keyring.KeyInfo

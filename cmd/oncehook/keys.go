@@ -86,9 +86,9 @@ func needed(kind keyring.Kind, count *int64) string {
 	case count == nil:
 		return "histories; retire asks Temporal"
 	case kind == keyring.KindWrap:
-		return fmt.Sprintf("%d data keys", *count)
+		return counted(int(*count), "data key")
 	default:
-		return fmt.Sprintf("%d events", *count)
+		return counted(int(*count), "event")
 	}
 }
 
@@ -153,15 +153,39 @@ func (c *keysReencryptCommand) Run(ctx context.Context, p *program) error {
 		return err
 	}
 	defer keys.Close()
-	done, err := keys.Reencrypt(ctx, func(rewrapped int64) { fmt.Fprintf(p.stderr, "%d data keys are wrapped again\n", rewrapped) })
+	lagging, err := keys.Lagging(ctx, keyring.KindWrap)
+	if err != nil {
+		return err
+	}
+	if lagging != "" {
+		fmt.Fprintf(p.stderr, "still wrapping by an earlier key: %s. Restart with the keyset as it is now, then run this again\n", lagging)
+	}
+	var so int64 // told once there is more: the end tells the sum
+	done, err := keys.Reencrypt(ctx, func(rewrapped int64) {
+		if so > 0 {
+			fmt.Fprintf(p.stderr, "%d data keys so far\n", so)
+		}
+		so = rewrapped
+	})
 	if err != nil {
 		return fmt.Errorf("after %d data keys: %w; run it again to go on", done.Rewrapped, err)
 	}
 	if len(done.Unreadable) > 0 {
 		return fmt.Errorf("%d data keys are wrapped again; %d do not open with this keyset and stay as they are, the first is number %d", done.Rewrapped, len(done.Unreadable), done.Unreadable[0])
 	}
-	fmt.Fprintf(p.stdout, "%d data keys are wrapped again; every one is wrapped by the primary key\n", done.Rewrapped)
+	if done.Rewrapped == 0 {
+		fmt.Fprintln(p.stdout, "nothing is to do: every data key is wrapped by the primary key")
+		return nil
+	}
+	fmt.Fprintf(p.stdout, "%s wrapped again; every one is wrapped by the primary key\n", countedAre(done.Rewrapped, "data key"))
 	return nil
+}
+
+func countedAre(n int64, what string) string {
+	if n == 1 {
+		return "1 " + what + " is"
+	}
+	return fmt.Sprintf("%d %ss are", n, what)
 }
 
 type keysRetireCommand struct {
