@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"text/tabwriter"
 	"time"
@@ -50,6 +51,14 @@ func (c *migrateRetentionCommand) Run(ctx context.Context, p *program) error {
 		rows = append(rows, r)
 	}
 	return c.write(p.stdout, map[string]any{"applied": c.Apply, "retention": rows}, func() error {
+		rows = slices.DeleteFunc(rows, func(r row) bool { return r.Partitions == 0 && r.Rows == 0 && r.Kept == 0 })
+		due := slices.ContainsFunc(rows, func(r row) bool { return r.Partitions > 0 || r.Rows > 0 })
+		if !due {
+			fmt.Fprintln(p.stdout, "nothing is due")
+		}
+		if len(rows) == 0 {
+			return nil
+		}
 		table := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(table, "WHAT\tKEEP\tDAYS\tROWS\tBYTES\tOLDEST\tNEWEST\tKEPT: UNRESOLVED")
 		for _, r := range rows {
@@ -58,7 +67,7 @@ func (c *migrateRetentionCommand) Run(ctx context.Context, p *program) error {
 		if err := table.Flush(); err != nil {
 			return err
 		}
-		if !c.Apply {
+		if due && !c.Apply {
 			fmt.Fprintln(p.stdout, "nothing is deleted: run it with --apply to delete this")
 		}
 		return nil
