@@ -15,8 +15,10 @@ import (
 	"time"
 
 	"github.com/oncehook/oncehook"
+	"github.com/oncehook/oncehook/internal/admin/page"
 	"github.com/oncehook/oncehook/internal/config"
 	"github.com/oncehook/oncehook/providers"
+	"github.com/oncehook/oncehook/workflows"
 )
 
 type sendCommand struct {
@@ -40,10 +42,26 @@ const (
 	maxBodyFile    = 64 << 20
 )
 
+// shownAlone is up to how many answers have a line each.
+const shownAlone = 5
+
+// hint says beforehand that nothing will come of an event.
+func (c *sendCommand) hint(p *program, source config.Source) {
+	if c.Type == "" || c.File != "" {
+		return
+	}
+	if _, ok := workflows.Catalog().Workflow(source.Provider, source.Name, c.Type); !ok {
+		fmt.Fprintf(p.stderr, "oncehook: no workflow is routed for %s of %s: if it is accepted, it is recorded and ends ignored\n", page.Clean(c.Type), source.Name)
+	}
+}
+
 // Run sends the copies, and fails unless each was accepted or a duplicate.
 func (c *sendCommand) Run(ctx context.Context, p *program) error {
-	if c.Times < 1 || c.Times > maxTimes || c.Concurrency < 1 || c.Concurrency > maxConcurrency {
-		return usagef("--times must be 1 to %d and --concurrency 1 to %d", maxTimes, maxConcurrency)
+	if c.Times < 1 || c.Times > maxTimes {
+		return usagef("--times %d: must be a number from 1 to %d", c.Times, maxTimes)
+	}
+	if c.Concurrency < 1 || c.Concurrency > maxConcurrency {
+		return usagef("--concurrency %d: must be a number from 1 to %d", c.Concurrency, maxConcurrency)
 	}
 	settings, err := p.loadConfig()
 	if err != nil {
@@ -60,7 +78,8 @@ func (c *sendCommand) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	report := &sendReport{stdout: p.stdout, live: c.Output == "table"}
+	report := &sendReport{stdout: p.stdout, live: c.Output == "table", grouped: c.Times > shownAlone}
+	c.hint(p, source)
 	delivery.sendAll(ctx, c.Times, c.Concurrency, report.add)
 	if err := c.write(p.stdout, report.document(), report.summary); err != nil {
 		return err

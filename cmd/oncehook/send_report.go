@@ -16,8 +16,11 @@ import (
 
 // sendReport tells what was answered: a line each as it comes, and the sum.
 type sendReport struct {
-	stdout  io.Writer
-	live    bool
+	stdout io.Writer
+	live   bool
+	// grouped shows the first of equal answers only; the sum counts all.
+	grouped bool
+	told    map[string]bool
 	answers []sentAnswer
 	failed  int
 	first   time.Time
@@ -34,7 +37,7 @@ type sentAnswer struct {
 
 func (r *sendReport) add(s sent) {
 	if r.sums == nil {
-		r.sums, r.first = map[string]int{}, time.Now().Add(-s.took)
+		r.sums, r.told, r.first = map[string]int{}, map[string]bool{}, time.Now().Add(-s.took)
 	}
 	word, line := describe(s)
 	r.sums[word]++
@@ -42,7 +45,10 @@ func (r *sendReport) add(s sent) {
 		r.failed++
 	}
 	if r.live {
-		fmt.Fprintln(r.stdout, line)
+		if key := fmt.Sprint(s.status, " ", word); !r.grouped || !r.told[key] {
+			r.told[key] = true
+			fmt.Fprintln(r.stdout, line)
+		}
 		return
 	}
 	answer := sentAnswer{Status: s.status, Milliseconds: float64(s.took.Microseconds()) / 1000}
@@ -76,7 +82,7 @@ func describe(s sent) (word, line string) {
 		return fmt.Sprint(s.status), fmt.Sprintf("%d  %s  (%s)", s.status, page.Clean(shorten(string(s.body))), took(s))
 	}
 	switch {
-	case body.Code != "":
+	case body.Code != "" && !acknowledgedRefusal(plain(body.Status)):
 		word = body.Code
 	case body.Status != nil:
 		word = plain(body.Status)
@@ -89,8 +95,11 @@ func describe(s sent) (word, line string) {
 	for _, result := range body.Results {
 		shown += "\n    " + pairs(result)
 	}
-	for _, told := range []string{"status", "code", "results", "title", "type"} {
+	for _, told := range []string{"status", "results", "title", "type"} {
 		delete(fields, told)
+	}
+	if word == body.Code {
+		delete(fields, "code")
 	}
 	return word, fmt.Sprintf("%d  %-10s  %s  (%s)%s", s.status, page.Clean(word), pairs(fields), took(s), shown)
 }
