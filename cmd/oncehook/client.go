@@ -22,8 +22,19 @@ const adminTimeout = 30 * time.Second
 
 // adminClient asks the admin API that the configuration names.
 type adminClient struct {
-	api *api.ClientWithResponses
-	url string
+	api      *api.ClientWithResponses
+	url      string
+	settings *config.Config
+}
+
+// knowsSource returns an error that lists the sources when the configuration has
+// some and not this one. It is asked where nothing was found: events of a source
+// that was removed can still be looked at.
+func (c *adminClient) knowsSource(name string) error {
+	if _, ok := c.settings.Source(name); ok || len(c.settings.Sources) == 0 {
+		return nil
+	}
+	return noSource(c.settings, name)
 }
 
 func (p *program) adminClient() (*adminClient, error) {
@@ -43,7 +54,7 @@ func (p *program) adminClient() (*adminClient, error) {
 	if err != nil {
 		return nil, fmt.Errorf("admin API: %w", err)
 	}
-	return &adminClient{api: client, url: base}, nil
+	return &adminClient{api: client, url: base, settings: c}, nil
 }
 
 // adminURL is where the admin API answers: admin.url, or its own listener.

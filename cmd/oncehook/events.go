@@ -45,6 +45,11 @@ func (c *eventsListCommand) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
+	if len(events.Events) == 0 && c.Source != "" {
+		if err := client.knowsSource(c.Source); err != nil {
+			return err
+		}
+	}
 	return c.write(p.stdout, events, func() error {
 		if err := page.Events(p.stdout, events.Events); err != nil {
 			return err

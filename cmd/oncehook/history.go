@@ -14,7 +14,7 @@ import (
 
 type historyCommand struct {
 	Check historyCheckCommand `cmd:"" help:"Check that this binary's workflows can go on with recorded runs. Executes and changes nothing."`
-	Codec historyCodecCommand `cmd:"" help:"Print a codec endpoint with which your Temporal UI decrypts, for a day."`
+	Codec historyCodecCommand `cmd:"" help:"Print a codec endpoint with which your Temporal UI decrypts, for ${codec_life}."`
 }
 
 // historyCheckCommand is what to run before a deploy: a worker that cannot repeat
@@ -56,9 +56,13 @@ func (c *historyCheckCommand) Run(ctx context.Context, p *program) error {
 		return err
 	}
 	if failed > 0 {
-		return fmt.Errorf("%d of %d runs cannot be gone on with", failed, checked)
+		return fmt.Errorf("%d of %s cannot be gone on with", failed, counted(checked, "run"))
 	}
-	fmt.Fprintf(p.stdout, "%d runs can be gone on with\n", checked)
+	if checked == 0 {
+		fmt.Fprintln(p.stdout, "there are no open runs: nothing is to check")
+		return nil
+	}
+	fmt.Fprintf(p.stdout, "%s can be gone on with\n", counted(checked, "run"))
 	return nil
 }
 

@@ -37,8 +37,8 @@ type commands struct {
 	Rejected rejectedCommand `cmd:"" help:"List and show authentic deliveries that were no event."`
 	Refusals refusalsCommand `cmd:"" help:"Count the refusals of which nothing else is kept, such as 401."`
 	History  historyCommand  `cmd:"" help:"Check and decrypt what Temporal keeps of runs."`
-	Keys     keysCommand     `cmd:"" help:"Rotate the installation's keys."`
-	Sources  sourcesCommand  `cmd:"" help:"Look at the configured sources."`
+	Keys     keysCommand     `cmd:"" help:"Make and rotate the installation's keys."`
+	Sources  sourcesCommand  `cmd:"" help:"Print what the sender of a source that dev made proves itself with."`
 	Doctor   doctorCommand   `cmd:"" help:"Examine the installation: what keeps it from working, and what to do; exit 1 on a blocker."`
 	Version  versionCommand  `cmd:"" help:"Print the version."`
 }
@@ -59,7 +59,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	parser, err := kong.New(&c, kong.Name("oncehook"),
 		kong.Description("One authenticated event, one committed effect, and the evidence for it."),
 		kong.Writers(stdout, stderr), kong.UsageOnError(), kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(p))
+		helpVariables(), kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(p))
 	if err != nil {
 		fmt.Fprintln(stderr, "oncehook:", err)
 		return exitFailure
@@ -69,7 +69,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	parsed, err := parser.Parse(args)
 	if err != nil {
-		fmt.Fprintf(stderr, "oncehook: %v; see oncehook --help\n", err)
+		fmt.Fprintln(stderr, "oncehook:", misread(err))
 		return exitUsage
 	}
 	p.configFile = c.Config

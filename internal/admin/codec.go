@@ -11,8 +11,8 @@ import (
 	"github.com/oncehook/oncehook/internal/store"
 )
 
-// linkLife is how long a codec link is good: a working day.
-const linkLife = 12 * time.Hour
+// CodecLinkLife is how long a codec link is good: a working day.
+const CodecLinkLife = 12 * time.Hour
 
 // forbidden is what the operator's role or scope does not allow.
 type forbidden struct{ detail string }
@@ -68,7 +68,7 @@ func (s *server) MakeCodecLink(ctx context.Context, _ api.MakeCodecLinkRequestOb
 	if len(s.uiOrigins) == 0 {
 		return nil, &invalid{"temporal.ui_url is not configured: a link works from the pages of that UI only"}
 	}
-	expires := s.Now().Add(linkLife).Truncate(time.Second)
+	expires := s.Now().Add(CodecLinkLife).Truncate(time.Second)
 	link, err := s.Codec.Link(operatorOf(ctx).ID, expires)
 	if err != nil {
 		return nil, err
