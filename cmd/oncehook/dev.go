@@ -27,6 +27,12 @@ type devCommand struct {
 	BuildOnly    bool   `help:"Only build bin/temporal-dev, if it is missing or stale."`
 }
 
+// Help is what --help says beside the flags.
+func (*devCommand) Help() string {
+	return `Everything is kept in the folder of --data: the databases, the secrets, what the receiver got (notices.jsonl), the
+configuration (` + localConfig + `), and the log of oncehook itself (` + devLog + `), whose errors are shown here too.`
+}
+
 // stopBudget is less than the ten seconds in which everything is gone.
 const stopBudget = 9 * time.Second
 

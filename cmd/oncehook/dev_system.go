@@ -42,7 +42,7 @@ func (d *dev) startSystem(ctx context.Context) (*system, error) {
 	if err != nil {
 		return nil, err
 	}
-	logFile, err := openLog(d.path("oncehook.log"))
+	logFile, err := openLog(d.path(devLog))
 	if err != nil {
 		return nil, err
 	}
@@ -75,6 +75,9 @@ func (d *dev) ownEnviron(name string) (string, bool) {
 	}
 	return d.environ(name)
 }
+
+// devLog is the log's name in the data folder.
+const devLog = "oncehook.log"
 
 // maxLog is when a start begins a new log.
 const maxLog = 50 << 20

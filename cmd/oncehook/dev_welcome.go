@@ -30,7 +30,8 @@ oncehook is up.
   Temporal UI  %s
   receiver     %s  (what effects call; open it)
   data         %s
-%s
+  log          %[10]s
+%[7]s
 Look at it from the other side:
 
   %[8]s%[9]s trace event-demo-1042
@@ -41,10 +42,14 @@ A paid invoice is settled, booked and announced to the receiver, once, also when
   %[8]s%[9]s send stripe invoice.paid
   %[8]s%[9]s send stripe invoice.paid --set data.object.id=in_demo_43
 
-There are more senders: send acme, send github and send stripe list what each can send.
+There are more senders. These list what each can send:
+
+  %[8]s%[9]s send acme
+  %[8]s%[9]s send github
+  %[8]s%[9]s send stripe
 
 Ctrl-C stops everything; the next start finds it again.
-`, d.system.ingressURL, d.system.adminURL, d.temporal.address, ui, d.receiver.url, d.dir, d.firstEvent(), d.configHint(), os.Args[0])
+`, d.system.ingressURL, d.system.adminURL, d.temporal.address, ui, d.receiver.url, d.dir, d.firstEvent(), d.configHint(), os.Args[0], d.path(devLog))
 }
 
 func (d *dev) firstEvent() string {
