@@ -273,3 +273,20 @@ func withoutPayloadKey() (*keyring.Keyring, error) {
 	}
 	return keyring.Load(identity, keyset)
 }
+
+func TestRolesThatConnectAlikeAreExaminedOnce(t *testing.T) {
+	t.Parallel()
+	one, other := login("ingress", "postgres://a"), login("admin", "postgres://b")
+	work, migrate := login("work", "postgres://a"), login("migrate", "")
+	work.Pool = 20
+	merged := doctor.Together([]doctor.Login{one, work, other, migrate})
+	require.Len(t, merged, 3)
+	require.Equal(t, []string{"ingress and work", "admin", "migrate"}, []string{merged[0].Role, merged[1].Role, merged[2].Role})
+	require.Equal(t, 20, merged[0].Pool)
+
+	away := login("ingress and work", "postgres://someone@127.0.0.1:1/none")
+	away.Setting = "database.url"
+	found := examine(t, doctor.Database(away))
+	finds(t, found, doctor.Blocker, "ingress and work: the database cannot be reached", "that database.url names it")
+	without(t, found, "database.ingress")
+}
