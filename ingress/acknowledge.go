@@ -9,6 +9,9 @@ import (
 // acknowledged is the answer to a refusal that its sender's retries cannot mend.
 type acknowledged struct {
 	Status oncehook.Decision `json:"status"`
+	// Code and Detail say why: the sender is proven.
+	Code   oncehook.Code `json:"code"`
+	Detail string        `json:"detail"`
 	// ReceiptID is the first copy's, for a conflict.
 	ReceiptID     string   `json:"receipt_id,omitempty"`
 	CorrelationID string   `json:"correlation_id"`
@@ -29,6 +32,6 @@ func (d *delivery) acknowledges(r *refused) bool {
 // refusal is: the log, the metrics, the audit, and the kept delivery or conflict.
 func (d *delivery) acknowledge(r *refused) error {
 	return d.write(document(http.StatusOK, mediaJSON, acknowledged{
-		Status: r.decision, ReceiptID: r.receipt, CorrelationID: d.correlationOf(r), Results: r.results,
+		Status: r.decision, Code: r.Code, Detail: r.Detail, ReceiptID: r.receipt, CorrelationID: d.correlationOf(r), Results: r.results,
 	}))
 }

@@ -161,7 +161,8 @@ func TestAConflictFromAPublicProviderIsAcknowledgedAndKept(t *testing.T) {
 	changed := composed(t, source, oncehook.Draft{ID: "evt_1", Type: "invoice.paid", Set: map[string]string{"data.object.amount_paid": "1"}})
 	a := s.acknowledgedAs(s.signed(source, "", "", changed), oncehook.Conflict)
 	require.Equal(t, first.text("receipt_id"), a.text("receipt_id"))
-	require.Len(t, a.fields, 3, a.body)
+	require.Len(t, a.fields, 5, a.body)
+	require.Equal(t, "event_conflict", a.text("code"))
 	require.Equal(t, 1, s.number(`SELECT count(*) FROM oncehook.conflicts WHERE receipt_id = $1`, first.text("receipt_id")))
 	require.Equal(t, 1, s.number(`SELECT count(*) FROM oncehook.audit WHERE outcome = 'conflict'`))
 	require.Contains(t, s.log.String(), `"code":"event_conflict"`)
@@ -179,7 +180,9 @@ func TestWhatNoRetryMendsIsAcknowledgedAndKept(t *testing.T) {
 		oncehook.CodeFieldAmbiguous:   s.signed(sources["github"], "g1", "push", `{"ref":1,"REF":2}`),
 	} {
 		s.acknowledgedAs(a, oncehook.Rejected)
-		require.Len(t, a.fields, 2, "a rejected delivery has no receipt: %s", a.body)
+		require.Len(t, a.fields, 4, "a rejected delivery has no receipt: %s", a.body)
+		require.Equal(t, string(code), a.text("code"))
+		require.NotEmpty(t, a.text("detail"))
 		require.Equal(t, 1, s.number(`SELECT count(*) FROM oncehook.rejected_deliveries WHERE code = $1 AND id = $2`, string(code), a.text("correlation_id")), code)
 		require.Contains(t, s.log.String(), `"code":"`+string(code)+`"`)
 	}
