@@ -43,6 +43,8 @@ func remedyOf(p config.Problem) string {
 	switch p.Path {
 	case config.PathIdentity, config.PathKeyset:
 		return keysRemedy
+	case config.PathAdminToken:
+		return "oncehook keys admin-token makes one where none is, then run oncehook migrate up"
 	default:
 		return "change that line; oncehook config shows what is in effect"
 	}

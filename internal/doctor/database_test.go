@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -289,4 +290,5 @@ func TestRolesThatConnectAlikeAreExaminedOnce(t *testing.T) {
 	found := examine(t, doctor.Database(away))
 	finds(t, found, doctor.Blocker, "ingress and work: the database cannot be reached", "that database.url names it")
 	without(t, found, "database.ingress")
+	require.Equal(t, 1, strings.Count(found[0].Text, "connection refused"), "what each try said alike is told once: %s", found[0].Text)
 }

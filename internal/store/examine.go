@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -53,7 +54,18 @@ func connecting(err error) error {
 	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(next) {
 		err = next
 	}
-	return err
+	// Each address, and each kind of encryption, was tried.
+	tries, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return err
+	}
+	var said []string
+	for _, try := range tries.Unwrap() {
+		if text := try.Error(); !slices.Contains(said, text) {
+			said = append(said, text)
+		}
+	}
+	return errors.New(strings.Join(said, "; "))
 }
 
 // Close ends the connection.
