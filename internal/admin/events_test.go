@@ -3,6 +3,8 @@ package admin_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -13,6 +15,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/oncehook/oncehook"
 	"github.com/oncehook/oncehook/internal/admin"
@@ -154,17 +157,28 @@ func TestADatabaseThatHangsDoesNotHangReadiness(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = silent.Close() })
 	r := serve(t, "postgres://nobody@"+silent.Addr().String()+"/none?connect_timeout=30")
-	answered := make(chan reply, 8)
 	began := time.Now()
-	for range cap(answered) { // strangers ask; they share one question to the database
-		go func() { answered <- r.do(t, http.MethodGet, "/readyz") }()
+	var strangers errgroup.Group // they share one question to the database
+	for range 8 {
+		strangers.Go(func() error {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.url+"/readyz", nil)
+			if err != nil {
+				return err
+			}
+			answer, err := http.DefaultTransport.RoundTrip(request)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = answer.Body.Close() }()
+			body, err := io.ReadAll(answer.Body)
+			if err != nil || answer.StatusCode != http.StatusOK || !strings.Contains(string(body), "degraded") {
+				return fmt.Errorf("answered %d %s, %w", answer.StatusCode, body, err)
+			}
+			return nil
+		})
 	}
-	for range cap(answered) {
-		ready := <-answered
-		require.Equal(t, http.StatusOK, ready.status)
-		require.Equal(t, "degraded", ready.object(t)["status"])
-	}
-	require.Less(t, time.Since(began), 3*time.Second)
+	require.NoError(t, strangers.Wait())
+	require.Less(t, time.Since(began), 20*time.Second, "long before the connection would give up")
 }
 
 func TestAProcessThatShouldGetNoTrafficIsNotReady(t *testing.T) {
