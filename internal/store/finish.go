@@ -54,37 +54,49 @@ func (s *Work) Finish(ctx context.Context, f Finish) (Finished, error) {
 	if written {
 		return FinishWritten, nil
 	}
-	found := FinishWritten
-	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		receipt, err := lockReceipt(ctx, tx, f.ReceiptID)
-		if err != nil {
-			return err
-		}
-		switch {
-		case receipt.runNo != f.RunNo:
-			found = FinishStale
-			return nil
-		case receipt.ended():
-			found = FinishRepeated
-			return nil
-		case receipt.state == oncehook.StateReceived:
-			return fmt.Errorf("receipt %s was never queued", f.ReceiptID)
-		}
-		if err := s.closeActions(ctx, tx, receipt); err != nil {
-			return err
-		}
-		if receipt.state == oncehook.StateQueued && f.State != oncehook.StateDeadLettered {
-			if err := s.move(ctx, tx, receipt, oncehook.StateProcessing, oncehook.CauseFinished, "no action was claimed"); err != nil {
-				return err
-			}
-			receipt.state, receipt.version = oncehook.StateProcessing, receipt.version+1
-		}
-		return s.move(ctx, tx, receipt, f.State, f.Cause, f.Detail)
+	var found Finished
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) (err error) {
+		found, err = s.endRun(ctx, tx, f, noMore)
+		return err
 	})
 	if err != nil {
 		return "", fmt.Errorf("finish: %w", err)
 	}
 	return found, nil
+}
+
+// noMore leaves a run's detail as it is.
+func noMore(_ context.Context, _ pgx.Tx, f Finish) (string, error) { return f.Detail, nil }
+
+// endRun writes the end of a run whose receipt nobody else may change meanwhile.
+// complete returns the detail, once the run's actions are closed.
+func (s *Work) endRun(ctx context.Context, tx pgx.Tx, f Finish, complete func(context.Context, pgx.Tx, Finish) (string, error)) (Finished, error) {
+	receipt, err := lockReceipt(ctx, tx, f.ReceiptID)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case receipt.runNo != f.RunNo:
+		return FinishStale, nil
+	case receipt.ended():
+		return FinishRepeated, nil
+	case receipt.state == oncehook.StateReceived:
+		return "", fmt.Errorf("receipt %s was never queued", f.ReceiptID)
+	}
+	if err := s.closeActions(ctx, tx, receipt); err != nil {
+		return "", err
+	}
+	detail, err := complete(ctx, tx, f)
+	if err != nil {
+		return "", err
+	}
+	if receipt.state == oncehook.StateQueued && f.State != oncehook.StateDeadLettered {
+		if err := s.move(ctx, tx, receipt, oncehook.StateProcessing, oncehook.CauseFinished, "no action was claimed"); err != nil {
+			return "", err
+		}
+		receipt.state, receipt.version = oncehook.StateProcessing, receipt.version+1
+	}
+	return FinishWritten, s.move(ctx, tx, receipt, f.State, f.Cause, detail)
 }
 
 // isOpen selects the actions a that have no end.

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-
-	"github.com/oncehook/oncehook"
 )
 
 // repairLockTimeout is how long a repair waits for whoever works on the receipt;
@@ -84,36 +82,10 @@ func (s *Work) Reopen(ctx context.Context, run ReceiptRun, delay time.Duration, 
 // actions are uncertain: sent, and never recorded. An attempt that is still in its
 // transaction is waited for, but not long.
 func (s *Work) CloseRun(ctx context.Context, f Finish) (Finished, error) {
-	found := FinishWritten
-	err := s.repair(ctx, func(tx pgx.Tx) error {
-		receipt, err := lockReceipt(ctx, tx, f.ReceiptID)
-		if err != nil {
-			return err
-		}
-		switch {
-		case receipt.runNo != f.RunNo:
-			found = FinishStale
-			return nil
-		case receipt.ended():
-			found = FinishRepeated
-			return nil
-		case receipt.state == oncehook.StateReceived:
-			return fmt.Errorf("receipt %s was never queued", f.ReceiptID)
-		}
-		if err := s.closeActions(ctx, tx, receipt); err != nil {
-			return err
-		}
-		detail, err := withUncertain(ctx, tx, f)
-		if err != nil {
-			return err
-		}
-		if receipt.state == oncehook.StateQueued && f.State != oncehook.StateDeadLettered {
-			if err := s.move(ctx, tx, receipt, oncehook.StateProcessing, oncehook.CauseFinished, "no action was claimed"); err != nil {
-				return err
-			}
-			receipt.state, receipt.version = oncehook.StateProcessing, receipt.version+1
-		}
-		return s.move(ctx, tx, receipt, f.State, f.Cause, detail)
+	var found Finished
+	err := s.repair(ctx, func(tx pgx.Tx) (err error) {
+		found, err = s.endRun(ctx, tx, f, withUncertain)
+		return err
 	})
 	if err != nil {
 		return "", fmt.Errorf("close the run of receipt %s: %w", f.ReceiptID, err)
