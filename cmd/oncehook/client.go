@@ -57,6 +57,16 @@ func (p *program) adminClient() (*adminClient, error) {
 	return &adminClient{api: client, url: base, settings: c}, nil
 }
 
+// event returns a client and the receipt id of the one event that q finds.
+func (p *program) event(ctx context.Context, q string) (*adminClient, uuid.UUID, error) {
+	client, err := p.adminClient()
+	if err != nil {
+		return nil, uuid.Nil, err
+	}
+	id, err := client.find(ctx, q)
+	return client, id, err
+}
+
 // adminURL is where the admin API answers: admin.url, or its own listener.
 func adminURL(c *config.Config) string {
 	if c.Admin.URL != "" {

@@ -76,11 +76,7 @@ type eventsShowCommand struct {
 
 // Run shows one event's receipt.
 func (c *eventsShowCommand) Run(ctx context.Context, p *program) error {
-	client, err := p.adminClient()
-	if err != nil {
-		return err
-	}
-	id, err := client.find(ctx, c.Event)
+	client, id, err := p.event(ctx, c.Event)
 	if err != nil {
 		return err
 	}

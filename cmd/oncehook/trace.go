@@ -14,11 +14,7 @@ type traceCommand struct {
 
 // Run shows the whole chain of an event.
 func (c *traceCommand) Run(ctx context.Context, p *program) error {
-	client, err := p.adminClient()
-	if err != nil {
-		return err
-	}
-	id, err := client.find(ctx, c.Event)
+	client, id, err := p.event(ctx, c.Event)
 	if err != nil {
 		return err
 	}
