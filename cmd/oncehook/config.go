@@ -4,7 +4,7 @@ type configCommand struct{}
 
 // Run prints the configuration as it is in effect; secrets show where they come from only.
 func (c *configCommand) Run(p *program) error {
-	loaded, err := p.loadConfig()
+	loaded, err := p.loadServed()
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ func (c *doctorCommand) Run(ctx context.Context, p *program) error {
 		return err
 	}
 	found := []doctor.Finding{}
-	if settings, err := p.loadConfig(); err != nil {
+	if settings, err := p.loadServed(); err != nil {
 		found = append(found, app.ExamineUnloaded(ctx, err)...)
 	} else {
 		found = append(found, app.Examine(ctx, app.Config{Settings: settings})...)

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"slices"
 
 	"github.com/oncehook/oncehook/app"
 	"github.com/oncehook/oncehook/internal/config"
@@ -48,7 +49,13 @@ func (p *program) loadConfig() (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := config.Load(path, p.environ)
+	return config.Load(path, p.environ)
+}
+
+// loadServed loads a configuration of which this binary speaks every provider.
+// Whoever does not receive does without: the ingress may be a binary with more.
+func (p *program) loadServed() (*config.Config, error) {
+	c, err := p.loadConfig()
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +74,11 @@ func (p *program) loadUnmade() (*config.Config, error) {
 // open loads the configuration and builds the system that the roles run. Each
 // role is one that needs the database.
 func (p *program) open(roles ...string) (*app.App, error) {
-	c, err := p.loadConfig()
+	load := p.loadConfig
+	if slices.Contains(roles, config.RoleIngress) {
+		load = p.loadServed
+	}
+	c, err := load()
 	if err != nil {
 		return nil, err
 	}

@@ -63,7 +63,7 @@ func (c *sendCommand) Run(ctx context.Context, p *program) error {
 	if c.Concurrency < 1 || c.Concurrency > maxConcurrency {
 		return usagef("--concurrency %d: must be a number from 1 to %d", c.Concurrency, maxConcurrency)
 	}
-	settings, err := p.loadConfig()
+	settings, err := p.loadServed()
 	if err != nil {
 		return err
 	}
